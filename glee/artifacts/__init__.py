@@ -1,0 +1,1 @@
+"""What was too large to return, kept whole and read by handle."""

@@ -1,0 +1,1 @@
+"""What happened: one line for each event, appended and never rewritten."""

@@ -1,0 +1,1 @@
+"""Names to tools. It finds; it never runs."""

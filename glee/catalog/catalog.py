@@ -1,0 +1,87 @@
+"""The catalog: sources in a fixed order behind one registry. A tool is looked up without reading the others."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from glee.catalog.registry import Registry, api_table
+from glee.catalog.source import Found, Progress, Source, Summary, summarise
+from glee.definitions.tool import Tool
+
+
+class Catalog:
+    """Registered tools first, then each source in turn; the first to have a name has it."""
+
+    def __init__(self, sources: Sequence[Source] = (), registry: Registry | None = None) -> None:
+        self.registry = registry or Registry()
+        self._sources = tuple(sources)
+        self._broken: dict[str, Found] = {}
+        self._summaries: tuple[Summary, ...] | None = None
+
+    def register(self, tool: Tool) -> None:
+        """Adds a tool of the program's own; a name that any source already has is an error."""
+        if not self.registry.has(tool.name):
+            self._look(tool.name)
+        self.registry.register(tool)
+        self._summaries = None
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of a name; None if there is none or its definition is broken."""
+        tool = self.registry.find(name)
+        if tool is None:
+            found = self._look(name)
+            tool = found.tool if found else None
+        return tool
+
+    def find_broken(self, name: str) -> Found | None:
+        """The problems of a definition that cannot be used."""
+        return self._broken.get(name)
+
+    def find_by_api_name(self, api_name: str) -> Tool | None:
+        name = api_table(summary.name for summary in self.summaries()).get(api_name)
+        return self.find(name) if name else None
+
+    def summaries(self, progress: Progress | None = None) -> tuple[Summary, ...]:
+        """Everything there is, in the order of names, broken definitions and their reasons included."""
+        if self._summaries is None:
+            listed = {tool.name: summarise(tool) for tool in self.registry.list()}
+            for source in self._sources:
+                for summary in source.summaries(progress):
+                    self._list(listed, summary)
+            self._summaries = tuple(listed[name] for name in sorted(listed))
+        return self._summaries
+
+    def nearest(self, name: str, known: Sequence[str], count: int = 3) -> list[str]:
+        """The names most like one that is unknown."""
+        return difflib.get_close_matches(name, known, n=count, cutoff=0.5)
+
+    def reload(self) -> None:
+        """Forgets what was read; what a program registered itself stays."""
+        for tool in self.registry.list():
+            if tool.origin.source != "program":
+                self.registry.unregister(tool.name)
+        self._broken.clear()
+        self._summaries = None
+
+    def _list(self, listed: dict[str, Summary], summary: Summary) -> None:
+        first = listed.get(summary.name)
+        if first is None:
+            listed[summary.name] = summary
+        elif first.origin != summary.origin:
+            name = f"{summary.name} ({summary.origin})"
+            reason = f"two tools are called {summary.name}: {first.origin} is used; rename one"
+            listed[name] = Summary(name=name, origin=summary.origin, kind=summary.kind, broken=reason)
+
+    def _look(self, name: str) -> Found | None:
+        for source in self._sources:
+            found = source.find(name)
+            if found is None:
+                continue
+            if found.tool is None:
+                self._broken[name] = found
+            else:
+                self._broken.pop(name, None)
+                self.registry.register(found.tool)
+            return found
+        return None

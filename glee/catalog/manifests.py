@@ -1,0 +1,133 @@
+"""Tools from `.glee/tools/<name>/tool.yml`, each read when it is wanted; listings come from a cache.
+
+The cache holds summaries, keyed by what `stat` says of each manifest, and lies outside the project.
+It can only save time: a manifest is always read anew before it is run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from glee.catalog.source import Found, Progress, Summary, summarise
+from glee.definitions.problem import Problem
+from glee.version import VERSION
+
+MANIFEST: Final = "tool.yml"
+_FRESH_NS: Final = 2_000_000_000
+"""A file changed this recently may change again within the same timestamp, so it is not cached."""
+
+Stamp = tuple[int, int, int, int]
+
+
+class _Entry(Struct, frozen=True, array_like=True):
+    stamp: Stamp
+    summary: Summary
+
+
+class _Cache(Struct, array_like=True):
+    version: str
+    folder: str
+    entries: dict[str, _Entry]
+
+
+class ManifestSource:
+    """The tools folder of a project."""
+
+    def __init__(self, folder: Path, cache_file: Path | None = None) -> None:
+        self._folder = folder
+        self._cache_file = cache_file
+
+    def find(self, name: str) -> Found | None:
+        if not name or "/" in name or "\0" in name or name.startswith("."):
+            return None
+        path = self._folder / name / MANIFEST
+        if not path.is_file():
+            return None
+        from glee.formats.manifest import read_manifest
+
+        reading = read_manifest(path)
+        return Found(reading.tool, reading.problems)
+
+    def names(self) -> list[str]:
+        """The folders that hold a manifest, sorted."""
+        return [name for name, _ in self._scan()]
+
+    def summaries(self, progress: Progress | None = None) -> Iterator[Summary]:
+        cached = self._load_cache()
+        entries: dict[str, _Entry] = {}
+        found = self._scan()
+        changed = len(found) != len(cached)
+        for done, (name, stamp) in enumerate(found, 1):
+            entry = cached.get(name)
+            if entry is None or entry.stamp != stamp:
+                entry = _Entry(stamp, self._summarise(name))
+                changed = True
+                if progress:
+                    progress(done, len(found))
+            entries[name] = entry
+            yield entry.summary
+        if changed:
+            self._save_cache(entries)
+
+    def _summarise(self, name: str) -> Summary:
+        found = self.find(name)
+        if found is None or found.tool is None:
+            return Summary(name=name, origin=f"project {self._folder / name / MANIFEST}", broken=reason(found))
+        return summarise(found.tool)
+
+    def _scan(self) -> list[tuple[str, Stamp]]:
+        found: list[tuple[str, Stamp]] = []
+        try:
+            folders = sorted(entry.name for entry in os.scandir(self._folder) if not entry.name.startswith("."))
+        except OSError:
+            return []
+        prefix = f"{self._folder}/"
+        for name in folders:
+            try:
+                status = os.stat(f"{prefix}{name}/{MANIFEST}")
+            except OSError:
+                continue
+            found.append((name, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)))
+        return found
+
+    def _load_cache(self) -> dict[str, _Entry]:
+        if self._cache_file is None:
+            return {}
+        try:
+            cache = msgspec.msgpack.decode(self._cache_file.read_bytes(), type=_Cache)
+        except (OSError, msgspec.MsgspecError, ValueError):
+            return {}
+        fits = cache.version == VERSION and cache.folder == str(self._folder)
+        return cache.entries if fits else {}
+
+    def _save_cache(self, entries: dict[str, _Entry]) -> None:
+        """Whole or not at all; a cache that cannot be written is no reason to fail."""
+        if self._cache_file is None:
+            return
+        import time
+
+        settled = time.time_ns() - _FRESH_NS
+        kept = {name: entry for name, entry in entries.items() if entry.stamp[1] < settled}
+        cache = _Cache(VERSION, str(self._folder), kept)
+        draft = self._cache_file.with_suffix(f".{os.getpid()}.draft")
+        try:
+            self._cache_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft.write_bytes(msgspec.msgpack.encode(cache))
+            draft.replace(self._cache_file)
+        except OSError:
+            draft.unlink(missing_ok=True)
+
+
+def reason(found: Found | None) -> str:
+    """In one line, why a definition is broken."""
+    if found is None or not found.problems:
+        return "it can no longer be read"
+    first: Problem = found.problems[0]
+    more = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
+    return f"line {first.line}: {first.field + ': ' if first.field else ''}{first.message}{more}"

@@ -1,0 +1,130 @@
+"""Settings into a wired Engine: the only place that knows every room."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glee import config
+from glee.catalog.catalog import Catalog
+from glee.catalog.manifests import ManifestSource
+from glee.config import Settings
+from glee.policy.names import NamePolicy
+
+if TYPE_CHECKING:
+    from glee.approval import Approver
+    from glee.audit.log import Record
+    from glee.definitions.tool import Tool
+    from glee.engine import Engine
+    from glee.formats.functions import FunctionTool
+
+
+def open_engine(
+    root: str | Path | None = None,
+    *,
+    tools: Iterable[FunctionTool[..., Any] | Tool] = (),
+    approver: Approver | None = None,
+    audit: Record | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Engine:
+    """An engine for the project at or above `root`, or for none, with a program's own tools added.
+
+    Without `approver` there is nobody to ask: a call that needs approval is answered so. Secrets are
+    read from `environ`, the process's own environment unless given.
+    """
+    found = config.find_root(Path(root) if root is not None else None)
+    settings = config.load_settings(found, environ=environ)
+    engine = compose(settings, approver=approver, audit=audit, environ=environ)
+    engine.register(*tools)
+    return engine
+
+
+def compose(
+    settings: Settings,
+    *,
+    approver: Approver | None = None,
+    audit: Record | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Engine:
+    """Every part in its place."""
+    from glee.approval import Nobody
+    from glee.artifacts.store import ArtifactStore
+    from glee.audit.log import AuditLog
+    from glee.claims import FileClaims
+    from glee.engine import Engine
+    from glee.events import Events
+    from glee.secrets.environment import EnvironmentSecrets
+    from glee.shape import Shapes
+    from glee.steps import Parts
+
+    environ = config.read_environment() if environ is None else environ
+    parts = Parts(
+        catalog=compose_catalog(settings),
+        policy=compose_policy(settings),
+        approver=approver or Nobody(),
+        claims=FileClaims(settings.state / "claims"),
+        secrets=EnvironmentSecrets(environ),
+        runners=Runners(settings),
+        shapes=Shapes(),
+        artifacts=ArtifactStore(settings.state / "artifacts"),
+        audit=audit or AuditLog(settings.audit_file),
+        events=Events(),
+        limits=settings.limits,
+        root=settings.root,
+        now=time.time,
+        new_id=new_id,
+    )
+    return Engine(parts)
+
+
+def compose_catalog(settings: Settings) -> Catalog:
+    """The sources in the order in which they win a name."""
+    from glee.catalog.packages import PackageSource
+
+    packages = PackageSource(settings.cache.parent / "packages.msgpack")
+    if not settings.has_project:
+        return Catalog([packages])
+    manifests = ManifestSource(settings.folder / "tools", settings.cache / "manifests.msgpack")
+    return Catalog([manifests, packages])
+
+
+def compose_policy(settings: Settings) -> NamePolicy:
+    return NamePolicy(settings.rules)
+
+
+class Runners(dict[str, Any]):
+    """A runner for each kind, made when a tool of that kind is first called."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+
+    def __missing__(self, kind: str) -> Any:
+        runner = self[kind] = self._make(kind)
+        return runner
+
+    def _make(self, kind: str) -> Any:
+        settings = self._settings
+        if kind == "http":
+            from glee.runners.http import HttpRunner
+
+            return HttpRunner(resolve=settings.egress.resolve, ca_file=settings.egress.ca_file)
+        if kind == "command":
+            from glee.runners.command import CommandRunner
+
+            return CommandRunner(search_path=settings.search_path, locale=settings.locale)
+        if kind == "python":
+            from glee.runners.python import PythonRunner
+
+            return PythonRunner(search_path=settings.search_path, locale=settings.locale)
+        from glee.runners.function import FunctionRunner
+
+        return FunctionRunner()
+
+
+def new_id() -> str:
+    """Sorts by time and cannot be guessed."""
+    return f"{time.time_ns() // 1_000_000:012x}{os.urandom(8).hex()}"

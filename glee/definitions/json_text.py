@@ -1,0 +1,42 @@
+"""JSON in and out: fast for what nearly everything is, complete for what msgspec leaves out."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_decode = msgspec.json.Decoder().decode
+
+
+def encode_json(value: Any) -> bytes:
+    """Compact JSON. Whole numbers of any size are kept; values JSON does not know become text."""
+    try:
+        return _encode(value)
+    except OverflowError:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), default=str).encode()
+
+
+def decode_json(data: bytes | str) -> Any:
+    """A JSON value; ValueError if it is none."""
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
+def to_json_value(value: Any) -> Any:
+    """Any Python value as plain JSON types: dataclasses, dates, enums and the like included."""
+    if isinstance(value, str | int | bool | None):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    try:
+        return msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+    except RecursionError:
+        raise ValueError("the value holds itself, or is nested too deep") from None

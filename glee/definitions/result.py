@@ -1,0 +1,50 @@
+"""A result: what came of a call. Its keys are the contract every door keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from glee.errors import GleeError
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why there is no output. `message` is safe to show to a model."""
+
+    code: str
+    message: str
+    details: dict[str, Any] = {}
+
+    @classmethod
+    def from_error(cls, error: GleeError) -> Failure:
+        return cls(code=error.code, message=error.message, details=error.details)
+
+
+class Artifact(Struct, frozen=True, kw_only=True):
+    """Something too large to return, kept whole and read by its handle."""
+
+    handle: str
+    media_type: str
+    size: int
+    """In bytes."""
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    ok: bool
+    tool: str
+    call_id: str
+    output: Any = None
+    error: Failure | None = None
+    warnings: tuple[str, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    exit_code: int | None = None
+    duration_ms: float = 0.0
+
+    def to_json(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Result:
+        return msgspec.json.decode(data, type=cls)

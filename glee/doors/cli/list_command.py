@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import shutil
+import sys
+
+import click
+
+from glee.catalog.source import Summary
+from glee.compose import compose_catalog, compose_policy
+from glee.definitions.call import Caller
+from glee.definitions.decision import Deny
+from glee.doors.cli.project import caller_options, json_option, load_project, print_json, root_option
+from glee.doors.cli.waiting import Bar
+
+
+@click.command("list", epilog="Example: glee list --group web --json")
+@click.option("--group", metavar="GROUP", help="Only tools of this group.")
+@caller_options
+@root_option
+@json_option
+def command(
+    group: str | None,
+    agent: str | None,
+    provider: str | None,
+    skill: str | None,
+    session: str | None,
+    root: str | None,
+    as_json: bool,
+) -> None:
+    """List the tools a caller may use, in the order of their names.
+
+    A broken definition is listed too, with its reason.
+    """
+    settings = load_project(root)
+    caller = Caller(agent=agent, provider=provider, skill=skill, session=session, door="cli")
+    policy = compose_policy(settings)
+    bar = Bar("reading manifests")
+    found = compose_catalog(settings).summaries(bar)
+    bar.close()
+    shown = [
+        summary
+        for summary in found
+        if (group is None or summary.group == group) and not isinstance(policy.visible(summary, caller), Deny)
+    ]
+    if as_json:
+        print_json(shown)
+    else:
+        _print(shown)
+
+
+def _print(summaries: list[Summary]) -> None:
+    if not summaries:
+        click.echo("no tools; `glee new NAME --kind command` makes one")
+        return
+    width = min(max(len(summary.name) for summary in summaries), 40)
+    room = max(shutil.get_terminal_size().columns - width - 12, 30) if sys.stdout.isatty() else 10_000
+    lines = []
+    for summary in summaries:
+        if summary.broken is None:
+            text = " ".join(summary.description.split())
+            text = text if len(text) <= room else text[: room - 1] + "…"
+            lines.append(f"{summary.name:{width}}  {summary.kind:8}  {text}")
+        else:
+            lines.append(click.style(f"{summary.name:{width}}  broken    {summary.broken}", fg="red"))
+    click.echo("\n".join(lines))

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from glee.doors.cli.project import load_project, root_option
+from glee.formats.scaffold import ScaffoldKind, write_tool
+
+
+@click.command("new", epilog="Example: glee new weather --kind http")
+@click.argument("name")
+@click.option("--kind", required=True, type=click.Choice(["http", "command", "python"]), help="How the tool is run.")
+@root_option
+def command(name: str, kind: ScaffoldKind, root: str | None) -> None:
+    """Make a new tool that lints and runs at once, for you to change."""
+    manifest = write_tool(load_project(root).folder / "tools", name, kind)
+    for file in sorted(manifest.parent.iterdir()):
+        click.echo(f"made {_near(file)}")
+    click.echo(f"next: edit it, then glee lint {name} && glee test {name}")
+
+
+def _near(path: Path) -> Path:
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path

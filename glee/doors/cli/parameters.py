@@ -1,0 +1,128 @@
+"""Arguments as people type them: `key=value` read by the schema, JSON, a file, or standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from glee.definitions.json_text import decode_json
+from glee.definitions.tool import Tool
+from glee.schemas.validator import nearest
+
+
+def read_arguments(pairs: Sequence[str], params: str | None, tool: Tool | None) -> dict[str, Any]:
+    """All of a call's arguments; a pair wins over the same key in `--params`."""
+    arguments = _read_params(params) if params is not None else {}
+    for pair in pairs:
+        key, value = _read_pair(pair, tool)
+        arguments[key] = value
+    return arguments
+
+
+def _read_params(params: str) -> dict[str, Any]:
+    if params == "-":
+        text, where = sys.stdin.buffer.read(), "standard input"
+    elif params.startswith("@"):
+        path = Path(params[1:])
+        try:
+            text, where = path.read_bytes(), str(path)
+        except OSError as error:
+            raise click.UsageError(f"--params {params}: {error.strerror}") from error
+    else:
+        text, where = params.encode("utf-8", "surrogateescape"), "--params"
+    try:
+        value = decode_json(text)
+    except ValueError as error:
+        raise click.UsageError(f"{where} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise click.UsageError(f'{where} must be a JSON object, as in \'{{"key": "value"}}\'')
+    return value
+
+
+def _read_pair(pair: str, tool: Tool | None) -> tuple[str, Any]:
+    key, equals, text = pair.partition("=")
+    if not equals or not key:
+        raise click.UsageError(f"{pair!r} is not key=value; quote a value with spaces: key='two words'")
+    if key.endswith(":"):
+        return key[:-1], _from_json(key[:-1], text)
+    properties = _properties(tool)
+    if key not in properties and properties and _is_closed(tool):
+        near = nearest(key, list(properties))
+        hint = f"did you mean {near}?" if near else f"it takes {', '.join(properties)}"
+        raise click.UsageError(f"{tool.name if tool else 'the tool'} has no input {key!r}; {hint}")
+    return key, convert(text, types_of(properties.get(key), tool))
+
+
+def _from_json(key: str, text: str) -> Any:
+    try:
+        return decode_json(text)
+    except ValueError as error:
+        raise click.UsageError(f"{key}:= takes JSON, and {text!r} is none: {error}") from error
+
+
+def convert(text: str, types: set[str]) -> Any:
+    """The text as the first type of the schema that it can be; text stays text if it may."""
+    if not types:
+        return text
+    if types - {"string"}:
+        try:
+            value = decode_json(text)
+        except ValueError:
+            return text
+        if _type_of(value) in types or ("number" in types and _type_of(value) == "integer"):
+            return value
+    return text
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return "integer"
+    return {float: "number", str: "string", list: "array", dict: "object"}.get(type(value), "null")
+
+
+def types_of(schema: Any, tool: Tool | None, depth: int = 0) -> set[str]:
+    """The JSON types a schema admits, as far as it says so."""
+    if not isinstance(schema, dict) or depth > 10:
+        return set()
+    found: set[str] = set()
+    declared = schema.get("type")
+    if declared:
+        found |= {declared} if isinstance(declared, str) else set(declared)
+    for value in [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())]:
+        found.add(_type_of(value))
+    for key in ("anyOf", "oneOf", "allOf"):
+        for sub in schema.get(key, ()):
+            found |= types_of(sub, tool, depth + 1)
+    reference = schema.get("$ref", "")
+    if tool and reference.startswith("#/$defs/"):
+        found |= types_of((tool.inputs.get("$defs") or {}).get(reference[8:]), tool, depth + 1)
+    return found
+
+
+def ask_missing(arguments: dict[str, Any], tool: Tool) -> dict[str, Any]:
+    """Asks for required inputs that were not given, where a person can answer."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return arguments
+    properties = _properties(tool)
+    for name in tool.inputs.get("required") or []:
+        if name in arguments:
+            continue
+        schema = properties.get(name)
+        text = schema.get("description", "") if isinstance(schema, dict) else ""
+        answer = click.prompt(f"{name}{f' ({text})' if text else ''}", err=True)
+        arguments = {**arguments, name: convert(answer, types_of(schema, tool))}
+    return arguments
+
+
+def _properties(tool: Tool | None) -> dict[str, Any]:
+    return (tool.inputs.get("properties") or {}) if tool else {}
+
+
+def _is_closed(tool: Tool | None) -> bool:
+    return tool is not None and tool.inputs.get("additionalProperties") is False

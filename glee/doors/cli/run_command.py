@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from glee.approval import Always, Approver
+from glee.compose import compose
+from glee.definitions.call import Call, Caller
+from glee.definitions.result import Result
+from glee.doors.cli.failures import EXIT_STATUS, fail, warn
+from glee.doors.cli.parameters import ask_missing, read_arguments
+from glee.doors.cli.person import TerminalApprover
+from glee.doors.cli.project import (
+    caller_options,
+    complete_tool,
+    json_option,
+    load_project,
+    print_json,
+    root_option,
+)
+from glee.doors.cli.waiting import Spinner
+
+
+@click.command("run", epilog="Example: glee run find_text text=TODO path=src")
+@click.argument("name", shell_complete=complete_tool)
+@click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--params", metavar="JSON|@FILE|-", help="Arguments as JSON, from a file, or from standard input.")
+@click.option("--yes", is_flag=True, help="Answer yes to this call's approval, once.")
+@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Wait no longer.")
+@click.option("--idempotency-key", metavar="KEY", help="Run at most once for this key.")
+@click.option("--vocabulary", metavar="NAME", help="The vocabulary in which tool and arguments are named.")
+@caller_options
+@root_option
+@json_option
+def command(
+    name: str,
+    pairs: tuple[str, ...],
+    params: str | None,
+    yes: bool,
+    timeout: float | None,
+    idempotency_key: str | None,
+    vocabulary: str | None,
+    agent: str | None,
+    provider: str | None,
+    skill: str | None,
+    session: str | None,
+    root: str | None,
+    as_json: bool,
+) -> None:
+    """Call a tool once.
+
+    KEY=VALUE is read by the tool's schema; KEY:=JSON is read as JSON. The exit status is 0 if the call
+    succeeded, 2 for bad input, 3 if it was refused, 124 if time ran out, 130 if it was cancelled, else 1.
+    """
+    approver: Approver = Always() if yes else TerminalApprover()
+    with compose(load_project(root), approver=approver) as engine:
+        caller = Caller(agent=agent, provider=provider, skill=skill, session=session, door="cli")
+        tool = engine.find(name, caller)
+        arguments = read_arguments(pairs, params, tool)
+        call = Call(
+            tool=tool.name if tool else name,
+            arguments=ask_missing(arguments, tool) if tool else arguments,
+            caller=caller,
+            vocabulary=vocabulary,
+            idempotency_key=idempotency_key,
+            deadline=time.time() + timeout if timeout else None,
+        )
+        engine.subscribe(Spinner())
+        result = engine.call_sync(call)
+    if as_json:
+        print_json(result)
+    else:
+        _print(result)
+    if result.error:
+        raise click.exceptions.Exit(EXIT_STATUS[result.error.code])
+
+
+def _print(result: Result) -> None:
+    for warning in result.warnings:
+        warn(warning)
+    if result.error:
+        fail(result.error.message)
+        _print_details(result)
+    elif isinstance(result.output, str):
+        click.echo(result.output, nl=not result.output.endswith("\n"))
+    else:
+        print_json(result.output)
+
+
+def _print_details(result: Result) -> None:
+    assert result.error is not None
+    details = result.error.details
+    for violation in (details.get("violations") or [])[1:]:
+        where = f"{violation['pointer']}: " if violation["pointer"] else ""
+        click.echo(f"  {where}{violation['message']}; {violation['hint']}", err=True)
+    for key in ("stderr", "body"):
+        text = details.get(key)
+        if text:
+            click.echo(text.rstrip("\n"), err=True, file=sys.stderr)

@@ -1,0 +1,1 @@
+"""The way out: which addresses may be reached, and the one HTTP client."""

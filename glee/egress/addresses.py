@@ -1,0 +1,90 @@
+"""Which address a host name may lead to: a public one, or one that a person wrote down themselves."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from glee.definitions.url import Url
+from glee.errors import Blocked, NetworkFailed
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Target(Struct, frozen=True):
+    """What was checked, and therefore what is connected to."""
+
+    address: str
+    port: int
+
+
+class Resolver:
+    """Host names to checked addresses; `egress.resolve` of the person's config comes first."""
+
+    def __init__(self, mapped: Mapping[str, str] | None = None) -> None:
+        self._mapped = {host.lower(): address for host, address in (mapped or {}).items()}
+
+    async def resolve(self, url: Url, *, literal_trusted: bool) -> Target:
+        """`literal_trusted`: the URL's host was written by a person, so a private literal is meant."""
+        mapped = self._mapped.get(f"{url.host}:{url.port}") or self._mapped.get(url.host)
+        if mapped is not None:
+            return _parse_mapped(mapped, url.port)
+        literal = find_literal(url.host)
+        if literal is not None:
+            if not literal_trusted and not is_public(literal):
+                raise Blocked(f"{url.host} is a private address; only a person's own manifest may name one")
+            return Target(str(literal), url.port)
+        if literal_trusted and (url.host == "localhost" or url.host.endswith(".localhost")):
+            return Target(str((await _look_up("localhost", url.port))[0]), url.port)
+        for address in await _look_up(url.host, url.port):
+            if not is_public(address):
+                raise Blocked(
+                    f"{url.host} leads to the private address {address}; write that address into the manifest, "
+                    "or map the host under egress.resolve in your own config",
+                    details={"host": url.host, "address": str(address)},
+                )
+            return Target(str(address), url.port)
+        raise NetworkFailed(f"the host {url.host} has no address", details={"host": url.host})
+
+
+def find_literal(host: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def is_public(address: Address) -> bool:
+    """False for private, loopback, link-local, shared, reserved and multicast, in IPv6 clothing too."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if inner is None and address in ipaddress.ip_network("64:ff9b::/96"):
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(inner)
+    return address.is_global and not address.is_multicast
+
+
+def _parse_mapped(text: str, port: int) -> Target:
+    host, colon, mapped_port = text.rpartition(":")
+    if colon and mapped_port.isdigit() and (":" not in host or host.startswith("[")):
+        return Target(str(ipaddress.ip_address(host.strip("[]"))), int(mapped_port))
+    return Target(str(ipaddress.ip_address(text.strip("[]"))), port)
+
+
+async def _look_up(host: str, port: int) -> list[Address]:
+    import asyncio
+
+    try:
+        found: list[Any] = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise NetworkFailed(
+            f"the host {host} cannot be found: {reason}; check its name and the network",
+            details={"host": host},
+        ) from error
+    return [ipaddress.ip_address(entry[4][0].split("%")[0]) for entry in found]

@@ -1,0 +1,59 @@
+"""New tools, laid whole or not at all: a manifest that lints and whatever it needs to run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Final, Literal
+
+from glee.errors import DefinitionError
+from glee.schemas import load_schema
+
+ScaffoldKind = Literal["http", "command", "python"]
+_HERE: Final = Path(__file__).parent / "scaffolds"
+
+CONFIG: Final = """\
+# Settings of this project. Each line can only narrow what your own config
+# (~/.config/glee/config.yml) and your organisation's (/etc/glee/config.yml) allow.
+
+tools:
+  deny: []          # names or patterns of tools that cannot be used here, such as "old_*"
+
+limits:
+  timeout_ms: 300000      # how long a tool may run if its manifest sets no time
+  output_chars: 100000    # longer outputs are cut, and kept whole as an artifact
+"""
+
+
+def check_name(name: str) -> None:
+    """A name that can be a folder, a word in a manifest, and a tool."""
+    pattern = load_schema("tool")["properties"]["name"]["pattern"]
+    plain = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", name)
+    if not plain or not re.search(pattern, name):
+        raise DefinitionError(
+            f"{name!r} cannot name a tool; use letters, digits, _ . and -, and begin with a letter or digit"
+        )
+
+
+def write_tool(tools: Path, name: str, kind: ScaffoldKind) -> Path:
+    """Makes `tools/<name>/` from the scaffold of a kind, and returns the manifest's path."""
+    check_name(name)
+    folder = tools / name
+    if folder.exists():
+        raise DefinitionError(f"{folder} already exists; choose another name, or remove it first")
+    tools.mkdir(parents=True, exist_ok=True)
+    draft = tools / f".{name}.draft"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        for source in sorted(_HERE.glob(f"{kind}.*")):
+            target = draft / source.name.removeprefix(f"{kind}.")
+            target.write_text(source.read_text().replace("@NAME@", name))
+            if target.suffix == ".sh":
+                target.chmod(0o755)
+        draft.rename(folder)
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return folder / "tool.yml"

@@ -1,0 +1,48 @@
+"""How it is done: one runner for each kind of tool, all with the same face."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from glee.definitions.call import Caller
+from glee.definitions.context import ProgressSink
+from glee.definitions.tool import Tool
+from glee.secrets.environment import Secrets
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One run of one tool: everything a runner needs and nothing it may not know."""
+
+    tool: Tool
+    arguments: dict[str, Any]
+    secrets: Secrets
+    root: Path
+    call_id: str
+    caller: Caller
+    timeout: float
+    """Seconds."""
+    strict_timeout: bool
+    """True if the tool or the caller set the time, so that it must be kept even for a plain function."""
+    output_bytes: int
+    progress: ProgressSink
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What a run gave, before it is shaped."""
+
+    output: Any
+    exit_code: int | None = None
+    warnings: tuple[str, ...] = ()
+    raw: bytes | None = None
+    """The bytes as they came, where the output could not show them faithfully."""
+
+
+class Runner(Protocol):
+    async def run(self, run: Run) -> Outcome:
+        """Runs it, and leaves nothing behind however it ends. Raises a CallError if there is no output."""
+        ...

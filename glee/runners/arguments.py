@@ -1,0 +1,80 @@
+"""Command arguments from placeholders: one item each, and a value never becomes an option."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from glee.definitions.placeholder import ABSENT, Template, parse_template, to_text
+from glee.errors import InvalidInput
+
+
+def fill_arguments(items: Sequence[Any], values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
+    """The arguments of one call. An item whose input was not given is left out; a list becomes several."""
+    filled: list[str] = []
+    after_dashes = False
+    option = False
+    for item in items:
+        text = item if isinstance(item, str) else to_text(item)
+        template = parse_template(text)
+        if not template.names:
+            literal = str(template.parts[0])
+            filled.append(literal)
+            after_dashes = after_dashes or literal == "--"
+            option = literal.startswith("-") and literal not in ("-", "--") and "=" not in literal
+            continue
+        for argument in _values_of(template, values):
+            if not (after_dashes or option):
+                _check_dash(template, argument, schema)
+            _check_nul(template, argument)
+            filled.append(argument)
+            option = False
+        option = False
+    return filled
+
+
+def _values_of(template: Template, values: Mapping[str, Any]) -> list[str]:
+    name = template.only_name
+    if name is not None:
+        value = values.get(name)
+        if isinstance(value, list):
+            return [to_text(item) for item in value]
+        return [] if value is None else [to_text(value)]
+    text = template.fill(values)
+    return [] if text is ABSENT else [str(text)]
+
+
+def _check_dash(template: Template, argument: str, schema: Mapping[str, Any]) -> None:
+    """Only an argument that begins with a placeholder can turn into an option."""
+    first = template.parts[0]
+    if isinstance(first, str) or not argument.startswith("-"):
+        return
+    declared = (schema.get("properties") or {}).get(first.name)
+    if isinstance(declared, Mapping) and _has_pattern(declared):
+        return
+    raise InvalidInput(
+        f"the input {first.name} begins with a dash ({argument[:40]!r}) and would be taken for an option; "
+        "give a value without the leading dash, such as ./-name for a file",
+        details={
+            "violations": [
+                {
+                    "pointer": f"/{first.name}",
+                    "rule": "dash",
+                    "message": "begins with a dash",
+                    "hint": "give a value that does not begin with a dash",
+                }
+            ]
+        },
+    )
+
+
+def _has_pattern(schema: Mapping[str, Any]) -> bool:
+    """A pattern of the input's own has already admitted the value."""
+    if isinstance(schema.get("items"), Mapping) and "pattern" in schema["items"]:
+        return True
+    return "pattern" in schema
+
+
+def _check_nul(template: Template, argument: str) -> None:
+    if "\0" in argument:
+        raise InvalidInput(f"the input {template.names[0]} holds a NUL character, which no argument can")

@@ -1,0 +1,71 @@
+"""`kind: command`: a program and its arguments, never a shell."""
+
+from __future__ import annotations
+
+from glee.definitions.json_text import decode_json
+from glee.definitions.tool import CommandExec, Format
+from glee.errors import ExitCode, Unavailable
+from glee.formats.surroundings import find_program
+from glee.runners import Outcome, Run
+from glee.runners.arguments import fill_arguments
+from glee.runners.processes import Finished, run_process
+
+_STDERR_SHOWN = 4000
+
+
+class CommandRunner:
+    def __init__(self, *, search_path: str, locale: dict[str, str]) -> None:
+        self._search_path = search_path
+        self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
+
+    async def run(self, run: Run) -> Outcome:
+        execution = run.tool.exec
+        assert isinstance(execution, CommandExec)
+        program = find_program(execution, run.root, self._search_path)
+        if program is None:
+            raise Unavailable(
+                f"the program {execution.entrypoint} is not there or may not be executed; run `glee lint`"
+            )
+        finished = await run_process(
+            [str(program), *fill_arguments(execution.args, run.arguments, run.tool.inputs)],
+            cwd=run.root / execution.cwd,
+            env={**self._environment, **run.secrets},
+            timeout=run.timeout,
+            output_bytes=run.output_bytes,
+        )
+        if finished.exit_code not in execution.exit_codes_ok:
+            raise _failed(execution, finished)
+        return _outcome(finished, execution.stdout.format if execution.stdout else run.tool.outputs.format)
+
+
+def _failed(execution: CommandExec, finished: Finished) -> ExitCode:
+    stderr = finished.stderr.decode("utf-8", "replace").strip()
+    shown = stderr[-_STDERR_SHOWN:]
+    last = shown.splitlines()[-1][:300] if shown else "nothing on standard error"
+    return ExitCode(
+        f"{execution.entrypoint} ended with exit code {finished.exit_code}: {last}",
+        details={
+            "exit_code": finished.exit_code,
+            "stderr": shown,
+            "stdout": finished.stdout[:_STDERR_SHOWN].decode("utf-8", "replace"),
+        },
+    )
+
+
+def _outcome(finished: Finished, form: Format) -> Outcome:
+    try:
+        text = finished.stdout.decode()
+    except UnicodeDecodeError:
+        return Outcome(
+            output=finished.stdout.decode("utf-8", "replace"),
+            exit_code=finished.exit_code,
+            warnings=("the output is not UTF-8 text; what could not be shown is replaced by \ufffd",),
+            raw=finished.stdout,
+        )
+    if form == "text":
+        return Outcome(output=text, exit_code=finished.exit_code)
+    try:
+        return Outcome(output=decode_json(text), exit_code=finished.exit_code)
+    except ValueError as error:
+        warning = f"the output was declared to be JSON and is not: {error}"
+        return Outcome(output=text, exit_code=finished.exit_code, warnings=(warning,))

@@ -1,0 +1,159 @@
+"""Functions of this process: in place when they are known to be quick, else in a thread.
+
+A thread costs more than the whole rest of a call, and only a thread lets the caller be answered in time
+when a function hangs. So a plain function first runs in threads; once several runs in a row were quick it
+runs in place; one slow run in place sends it back to threads for good. Where the tool or the caller set a
+time, or the tool says `blocking=True`, it is a thread always; `blocking=False` means in place always.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import traceback
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from glee.definitions.context import Context
+from glee.definitions.json_text import to_json_value
+from glee.definitions.tool import FunctionExec, Tool
+from glee.errors import CallError, InvalidInput, TimedOut, ToolException
+from glee.runners import Outcome, Run
+from glee.runners.threads import Workers
+from glee.runners.waiting import on_event_loop
+
+QUICK: Final = 0.001
+"""Seconds within which a run counts as quick."""
+SLOW: Final = 0.05
+"""Seconds after which a run in place was a mistake."""
+PROOFS: Final = 3
+"""Quick runs in a row before a function runs in place."""
+
+_NATIVE = (str, int, float, bool, type(None))
+
+
+class FunctionRunner:
+    def __init__(self) -> None:
+        self._workers = Workers()
+        self._quick_runs: dict[Tool, int] = {}
+
+    async def run(self, run: Run) -> Outcome:
+        execution: FunctionExec = run.tool.exec  # type: ignore[assignment]
+        arguments = _arguments(run, execution)
+        try:
+            if execution.asynchronous:
+                value = await self._on_loop(run, execution, arguments)
+            elif self._may_run_in_place(run, execution):
+                value = self._in_place(run, execution, arguments)
+            else:
+                value = await self._in_thread(run, execution, arguments)
+            return Outcome(output=value if type(value) in _NATIVE else _to_output(value))
+        except (CallError, GeneratorExit, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise _describe(execution, error) from error
+
+    def _may_run_in_place(self, run: Run, execution: FunctionExec) -> bool:
+        if execution.blocking is not None:
+            return not execution.blocking
+        return not run.strict_timeout and self._quick_runs.get(run.tool, 0) >= PROOFS
+
+    def _in_place(self, run: Run, execution: FunctionExec, arguments: dict[str, Any]) -> Any:
+        started = time.perf_counter()
+        value = execution.function(**arguments)
+        if time.perf_counter() - started > SLOW and execution.blocking is None:
+            self._quick_runs[run.tool] = -(10**9)
+        return value
+
+    async def _in_thread(self, run: Run, execution: FunctionExec, arguments: dict[str, Any]) -> Any:
+        started = time.perf_counter()
+        work = self._workers.start(functools.partial(execution.function, **arguments))
+        try:
+            done = await work.wait(run.timeout)
+        except BaseException:
+            run.cancelled.set()
+            raise
+        if not done:
+            run.cancelled.set()
+            raise _timed_out(run)
+        quick = time.perf_counter() - started < QUICK
+        known = self._quick_runs.get(run.tool, 0)
+        self._quick_runs[run.tool] = known + 1 if quick else min(known, 0)
+        return work.result()
+
+    async def _on_loop(self, run: Run, execution: FunctionExec, arguments: dict[str, Any]) -> Any:
+        await on_event_loop()
+        import asyncio
+
+        timer = asyncio.timeout(run.timeout)
+        try:
+            async with timer:
+                return await execution.function(**arguments)
+        except TimeoutError as error:
+            if not timer.expired():
+                raise
+            run.cancelled.set()
+            raise _timed_out(run) from error
+        except asyncio.CancelledError:
+            run.cancelled.set()
+            raise
+
+
+def _arguments(run: Run, execution: FunctionExec) -> dict[str, Any]:
+    arguments = run.arguments
+    if execution.converters:
+        arguments = {**arguments}
+        for name, kind in execution.converters.items():
+            if name in arguments:
+                arguments[name] = _convert(name, arguments[name], kind)
+    if execution.context_parameter is not None:
+        arguments = {**arguments, execution.context_parameter: _context(run)}
+    return arguments
+
+
+def _convert(name: str, value: Any, kind: Any) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        violation = {"pointer": f"/{name}", "rule": "type", "message": str(error), "hint": f"change `{name}`"}
+        raise InvalidInput(f"{name}: {error}", details={"violations": [violation]}) from error
+
+
+def _context(run: Run) -> Context:
+    return Context(
+        call_id=run.call_id,
+        caller=run.caller,
+        workdir=run.root,
+        environment=MappingProxyType(dict(run.secrets)),
+        sandbox="none: a function of this process, with all its rights",
+        progress=run.progress,
+        cancelled=run.cancelled,
+    )
+
+
+def _to_output(value: Any) -> Any:
+    try:
+        return to_json_value(value)
+    except (TypeError, ValueError) as error:
+        raise ToolException(f"the function returned a {type(value).__name__}, which is not JSON: {error}") from error
+
+
+def _timed_out(run: Run) -> TimedOut:
+    error = TimedOut(
+        f"{run.tool.name} ran longer than {run.timeout:g} s; give it less to do, or raise timeout_ms",
+        details={"timeout_ms": round(run.timeout * 1000)},
+    )
+    if not run.tool.exec.asynchronous:  # type: ignore[union-attr]
+        error.warnings = ("the function cannot be stopped: its thread was left behind and may still be running",)
+    return error
+
+
+def _describe(execution: FunctionExec, error: Exception) -> ToolException:
+    name = type(error).__name__
+    return ToolException(
+        f"{execution.function.__name__} raised {name}: {error}",
+        detail="".join(traceback.format_exception(error)),
+        details={"type": name, "message": str(error)},
+    )

@@ -1,0 +1,92 @@
+"""`kind: python`: a function of a module, in an interpreter and a process of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from glee.definitions.json_text import decode_json, encode_json
+from glee.definitions.placeholder import fill_value
+from glee.definitions.tool import PythonExec
+from glee.errors import ExitCode, ToolException, Unavailable
+from glee.formats.surroundings import find_interpreter
+from glee.runners import Outcome, Run
+from glee.runners.processes import Finished, run_process
+
+_CHILD: Final = str(Path(__file__).with_name("python_child.py"))
+_SHOWN: Final = 4000
+
+
+class PythonRunner:
+    def __init__(self, *, search_path: str, locale: dict[str, str]) -> None:
+        self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
+
+    async def run(self, run: Run) -> Outcome:
+        execution = run.tool.exec
+        assert isinstance(execution, PythonExec)
+        interpreter = find_interpreter(execution, run.root)
+        if interpreter is None:
+            raise Unavailable(
+                f"there is no interpreter at {execution.venv}/bin/python; make it: python3 -m venv {execution.venv}"
+            )
+        request = _in_memory(encode_json(_request(run, execution)))
+        try:
+            finished = await run_process(
+                [str(interpreter), "-I", "-X", "utf8", _CHILD],
+                cwd=run.root / execution.cwd,
+                env={**self._environment, **run.secrets},
+                timeout=run.timeout,
+                output_bytes=run.output_bytes,
+                stdin=request,
+                channel=True,
+            )
+        finally:
+            os.close(request)
+        return _outcome(run, execution, finished)
+
+
+def _request(run: Run, execution: PythonExec) -> dict[str, Any]:
+    values = {**run.arguments, **run.secrets}
+    args = fill_value(execution.args, values)
+    if not execution.args:
+        args = run.arguments
+    path = [str(run.root / execution.cwd)]
+    if run.tool.origin.folder:
+        path.append(run.tool.origin.folder)
+    return {
+        "module": execution.module,
+        "function": execution.function,
+        "args": args if isinstance(args, list) else [],
+        "kwargs": args if isinstance(args, dict) else {},
+        "return": execution.returns or run.tool.outputs.format,
+        "path": path,
+    }
+
+
+def _in_memory(data: bytes) -> int:
+    """A file without a name, so that a request of any size neither blocks nor lies on disk."""
+    file = os.memfd_create("request", os.MFD_CLOEXEC)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
+
+
+def _outcome(run: Run, execution: PythonExec, finished: Finished) -> Outcome:
+    try:
+        answer = decode_json(finished.channel)
+    except ValueError:
+        stderr = finished.stderr.decode("utf-8", "replace").strip()[-_SHOWN:]
+        raise ExitCode(
+            f"the interpreter ended with exit code {finished.exit_code} before {execution.function} returned",
+            details={"exit_code": finished.exit_code, "stderr": stderr},
+        ) from None
+    if "value" in answer:
+        return Outcome(output=answer["value"])
+    raise ToolException(
+        f"{execution.function} raised {answer['type']}: {answer['message']}",
+        detail=answer["traceback"] + finished.stderr.decode("utf-8", "replace"),
+        details={"type": answer["type"], "message": answer["message"]},
+    )

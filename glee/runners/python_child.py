@@ -1,0 +1,67 @@
+"""Runs inside the tool's own interpreter: calls one function and writes what came of it to a descriptor.
+
+Started as a script with the descriptor's number; the request is JSON on standard input. It imports
+nothing of Glee, because the tool's interpreter need not have it, and nothing newer than Python 3.8.
+"""
+
+import importlib
+import json
+import os
+import sys
+import traceback
+
+
+def main(channel):
+    os.set_inheritable(channel, False)
+    request = json.load(sys.stdin)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    sys.path[:0] = request["path"]
+    try:
+        answer = json.dumps({"value": call(request)}, default=plain, allow_nan=False)
+    except BaseException as error:
+        answer = json.dumps(describe(error))
+    sys.stdout.flush()
+    with open(channel, "w", encoding="ascii") as file:
+        file.write(answer)
+
+
+def call(request):
+    function = getattr(importlib.import_module(request["module"]), request["function"])
+    value = function(*request["args"], **request["kwargs"])
+    if hasattr(value, "__await__"):
+        import asyncio
+
+        async def wait():
+            return await value
+
+        value = asyncio.run(wait())
+    if request["return"] == "text":
+        return value if isinstance(value, str) else str(value)
+    return value
+
+
+def plain(value):
+    import dataclasses
+
+    if dataclasses.is_dataclass(value):
+        return dataclasses.asdict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "__fspath__"):
+        return str(value)
+    raise TypeError(f"the function returned a {type(value).__name__}, which is not JSON")
+
+
+def describe(error):
+    return {
+        "type": type(error).__name__,
+        "message": str(error),
+        "traceback": "".join(traceback.format_exception(type(error), error, error.__traceback__)),
+    }
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

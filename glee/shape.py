@@ -1,0 +1,68 @@
+"""Values against their schemas: inputs before a run, outputs after it. Compiled once for each tool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from glee.definitions.tool import Tool
+from glee.errors import InvalidInput
+from glee.schemas.defaults import Fill, compile_defaults
+from glee.schemas.validator import Validator
+
+_SHOWN = 3
+
+
+class _Compiled(Struct, frozen=True):
+    inputs: Validator
+    fill: Fill | None
+    outputs: Validator | None
+
+
+class Shapes:
+    def __init__(self) -> None:
+        self._compiled: dict[Tool, _Compiled] = {}
+
+    def check_inputs(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments with defaults applied; every violation at once if they do not fit."""
+        compiled = self._compiled.get(tool) or self._compile(tool)
+        filled: dict[str, Any] = compiled.fill(arguments) if compiled.fill else arguments
+        if not compiled.inputs.is_valid(filled):
+            raise _invalid(tool, compiled.inputs, filled)
+        return filled
+
+    def check_output(self, tool: Tool, output: Any) -> tuple[str, ...]:
+        """What is wrong with an output, as warnings."""
+        compiled = self._compiled.get(tool) or self._compile(tool)
+        if compiled.outputs is None or compiled.outputs.is_valid(output):
+            return ()
+        violations = compiled.outputs.violations(output)
+        listed = [f"{violation.pointer or '/'}: {violation.message}" for violation in violations[:_SHOWN]]
+        more = f" (and {len(violations) - _SHOWN} more)" if len(violations) > _SHOWN else ""
+        return (f"the output does not fit outputs.schema: {'; '.join(listed)}{more}",)
+
+    def forget(self) -> None:
+        self._compiled.clear()
+
+    def _compile(self, tool: Tool) -> _Compiled:
+        schema = tool.outputs.schema
+        compiled = _Compiled(
+            inputs=Validator(tool.inputs),
+            fill=compile_defaults(tool.inputs),
+            outputs=None if schema is None else Validator(schema),
+        )
+        self._compiled[tool] = compiled
+        return compiled
+
+
+def _invalid(tool: Tool, validator: Validator, arguments: Any) -> InvalidInput:
+    violations = validator.violations(arguments)
+    first = violations[0]
+    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    where = f"{first.pointer}: " if first.pointer else ""
+    return InvalidInput(
+        f"the input does not fit {tool.name}: {where}{first.message}; {first.hint}{more}",
+        details={"violations": msgspec.to_builtins(violations)},
+    )

@@ -1,0 +1,311 @@
+"""What each step of the pipeline does for one call. Their order stands in `pipeline`."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, structs
+
+from glee.approval import Approver, Question
+from glee.artifacts.cutting import cut_text, preview_json
+from glee.artifacts.store import ArtifactStore
+from glee.audit.log import Record
+from glee.catalog.catalog import Catalog
+from glee.catalog.source import Summary
+from glee.claims import Claims
+from glee.config import Limits
+from glee.definitions.call import Call
+from glee.definitions.decision import Ask, Decision, Deny
+from glee.definitions.event import Decided, Finished, Progressed, Requested, Started
+from glee.definitions.json_text import encode_json
+from glee.definitions.result import Artifact, Failure, Result
+from glee.definitions.tool import Tool
+from glee.errors import (
+    ApprovalRequired,
+    CallError,
+    Denied,
+    GleeError,
+    Internal,
+    NotFound,
+    Rejected,
+    TimedOut,
+)
+from glee.events import Events
+from glee.policy import Policy
+from glee.runners import Outcome, Run, Runner
+from glee.secrets.environment import EnvironmentSecrets, Secrets
+from glee.secrets.redaction import NOTHING, Redactor
+from glee.shape import Shapes
+
+_SCALARS = (int, float, bool, type(None))
+
+
+class Parts(Struct, frozen=True, kw_only=True):
+    """What an engine is made of."""
+
+    catalog: Catalog
+    policy: Policy
+    approver: Approver
+    claims: Claims
+    secrets: EnvironmentSecrets
+    runners: Mapping[str, Runner]
+    shapes: Shapes
+    artifacts: ArtifactStore
+    audit: Record
+    events: Events
+    limits: Limits
+    root: Path
+    now: Callable[[], float]
+    """Seconds since the epoch."""
+    new_id: Callable[[], str]
+
+
+class Walk:
+    """One call on its way."""
+
+    __slots__ = ("arguments", "began", "call", "claimed", "id", "parts", "ran", "redactor", "tool")
+
+    def __init__(self, parts: Parts, call: Call) -> None:
+        self.parts = parts
+        self.call = call
+        self.id = parts.new_id()
+        self.began = time.perf_counter()
+        self.tool: Tool = None  # type: ignore[assignment]
+        self.arguments: dict[str, Any] = call.arguments
+        self.redactor: Redactor = NOTHING
+        self.claimed = False
+        self.ran = False
+
+    def resolve(self) -> None:
+        if self.call.vocabulary is not None:
+            raise NotFound(f"there is no vocabulary {self.call.vocabulary}; call the tool by its own name")
+        tool = self.parts.catalog.find(self.call.tool)
+        if tool is not None:
+            self.tool = tool
+            self.redactor = self.parts.secrets.get_redactor(tool.permissions)
+        if self.parts.events:
+            call = structs.replace(self.call, arguments=self._redacted(self.call.arguments))
+            self._emit(Requested, call=call)
+        if tool is None:
+            raise self._unknown()
+
+    def _unknown(self) -> CallError:
+        """Why there is no such tool, with the nearest names this caller may know of."""
+        name, caller, parts = self.call.tool, self.call.caller, self.parts
+        broken = parts.catalog.find_broken(name)
+        if broken is not None:
+            verdict = parts.policy.visible(Summary(name=name), caller)
+            if isinstance(verdict, Deny):
+                return Denied(verdict.reason)
+            listed = "; ".join(map(str, broken.problems[:3]))
+            return NotFound(f"the tool {name} has a broken definition: {listed}; run `glee lint`")
+        visible = [
+            summary.name
+            for summary in parts.catalog.summaries()
+            if summary.broken is None and not isinstance(parts.policy.visible(summary, caller), Deny)
+        ]
+        near = parts.catalog.nearest(name, visible)
+        hint = f"did you mean {' or '.join(near)}?" if near else "run `glee list` to see what there is"
+        return NotFound(f"there is no tool {name}; {hint}", details={"nearest": near})
+
+    def check_visible(self) -> None:
+        verdict = self.parts.policy.visible(self.tool, self.call.caller)
+        if isinstance(verdict, Deny):
+            self._emit(Decided, decision=verdict)
+            rule = str(verdict.rule) if verdict.rule else None
+            raise Denied(verdict.reason, details={"rule": rule})
+
+    def validate(self) -> None:
+        self.arguments = self.parts.shapes.check_inputs(self.tool, self.call.arguments)
+
+    def decide(self) -> Decision:
+        decision = self.parts.policy.decide(self.tool, self.arguments, self.call)
+        if not isinstance(decision, Ask):
+            self._emit(Decided, decision=decision)
+        return decision
+
+    async def approve(self, decision: Decision) -> None:
+        if isinstance(decision, Deny):
+            raise Denied(decision.reason, details={"rule": str(decision.rule) if decision.rule else None})
+        if not isinstance(decision, Ask):
+            return
+        question = Question(call_id=self.id, tool=self.tool, call=self.call, reason=decision.reason)
+        answer = await self.parts.approver.ask(question)
+        self._emit(Decided, decision=decision, approved=answer == "yes")
+        if answer == "no":
+            raise Rejected(f"a person said no to {self.tool.name}; do not try again without asking them")
+        if answer == "nobody":
+            raise ApprovalRequired(
+                f"{self.tool.name} needs a person's approval: {decision.reason}; "
+                "call it where a person can answer, or with --yes",
+                details={"reason": decision.reason},
+            )
+
+    def claim(self) -> Result | None:
+        """An earlier result under the same idempotency key, or None if this call is to run."""
+        if self.call.idempotency_key is None:
+            return None
+        earlier = self.parts.claims.claim(self.call, self.id)
+        if earlier is None:
+            self.claimed = True
+            return None
+        warning = f"answered from call {earlier.call_id}, which had the same idempotency key; nothing was run"
+        result = structs.replace(earlier, call_id=self.id, warnings=(*earlier.warnings, warning))
+        return self.record(result)
+
+    def get_secrets(self) -> Secrets:
+        return self.parts.secrets.get(self.tool.permissions)
+
+    async def run(self, secrets: Secrets) -> Outcome:
+        """The record comes first: what cannot be recorded does not run."""
+        timeout, strict = self._timeout()
+        self.parts.audit.write(
+            "TOOL_CALLED",
+            name=self.tool.name,
+            params=self._redacted(self.arguments),
+            **self._who(),
+            call=self.id,
+        )
+        self.ran = True
+        self._emit(Started)
+        return await self.parts.runners[self.tool.kind].run(
+            Run(
+                tool=self.tool,
+                arguments=self.arguments,
+                secrets=secrets,
+                root=self.parts.root,
+                call_id=self.id,
+                caller=self.call.caller,
+                timeout=timeout,
+                strict_timeout=strict,
+                output_bytes=self.parts.limits.output_bytes,
+                progress=self._progress,
+            )
+        )
+
+    def _timeout(self) -> tuple[float, bool]:
+        own = self.tool.exec.timeout_ms
+        seconds = (own or self.parts.limits.timeout_ms) / 1000
+        if self.call.deadline is None:
+            return seconds, own is not None
+        left = self.call.deadline - self.parts.now()
+        if left <= 0:
+            raise TimedOut("the call's deadline has passed; nothing was run")
+        return min(seconds, left), True
+
+    def shape(self, outcome: Outcome) -> Result:
+        output = self._redacted(outcome.output)
+        warnings = outcome.warnings + self.parts.shapes.check_output(self.tool, outcome.output)
+        artifacts: tuple[Artifact, ...] = ()
+        if outcome.raw is not None:
+            kept = self.parts.artifacts.keep(self.id, self.redactor.data(outcome.raw), "bin")
+            artifacts = (kept,)
+            warnings = (*warnings, f"the bytes as they came are {kept.handle}")
+        if warnings and self.redactor is not NOTHING:
+            warnings = tuple(map(self.redactor.text, warnings))
+        return Result(
+            ok=True,
+            tool=self.tool.name,
+            call_id=self.id,
+            output=output,
+            warnings=warnings,
+            artifacts=artifacts,
+            exit_code=outcome.exit_code,
+        )
+
+    def cut(self, result: Result) -> Result:
+        """Over the limit, the whole becomes an artifact and the output its beginning."""
+        output, limit = result.output, self.parts.limits.output_chars
+        if isinstance(output, _SCALARS):
+            return result
+        if isinstance(output, str):
+            if len(output) <= limit:
+                return result
+            kept = self.parts.artifacts.keep(self.id, output.encode("utf-8", "replace"), "txt")
+            shown: Any = cut_text(output, limit, kept.handle)
+        else:
+            encoded = encode_json(output)
+            if len(encoded) <= limit:
+                return result
+            kept = self.parts.artifacts.keep(self.id, encoded, "json")
+            shown = preview_json(output, len(encoded.decode()), limit, kept.handle)
+        return structs.replace(result, output=shown, artifacts=(*result.artifacts, kept))
+
+    def fail(self, error: GleeError) -> Result:
+        """A result without output. The operator's part of the error goes to the log, never to the caller."""
+        if error.detail:
+            import logging
+
+            text = self.redactor.text(error.detail.rstrip())
+            logging.getLogger("glee").error("call %s of %s: %s", self.id, self.call.tool, text)
+        failure = Failure(
+            code=error.code,
+            message=self.redactor.text(error.message),
+            details=self._redacted(error.details),
+        )
+        return Result(
+            ok=False,
+            tool=self.tool.name if self.tool else self.call.tool,
+            call_id=self.id,
+            error=failure,
+            warnings=error.warnings,
+            exit_code=error.details.get("exit_code"),
+        )
+
+    def record(self, result: Result) -> Result:
+        """The last step: the line after the run, the claim's result, the last event."""
+        result = structs.replace(result, duration_ms=round((time.perf_counter() - self.began) * 1000, 3))
+        try:
+            self.parts.audit.write(
+                "TOOL_EXECUTED" if self.ran else "TOOL_REFUSED",
+                name=result.tool,
+                params=self._redacted(self.arguments),
+                status="success" if result.error is None else result.error.code,
+                **self._who(),
+                call=self.id,
+            )
+        except GleeError as error:
+            result = structs.replace(result, warnings=(*result.warnings, str(error)))
+        if self.claimed:
+            if self.ran:
+                self.parts.claims.settle(self.call, result)
+            else:
+                self.parts.claims.release(self.call)
+        self._emit(Finished, result=result)
+        return result
+
+    def _who(self) -> dict[str, str | None]:
+        caller = self.call.caller
+        return {
+            "door": caller.door,
+            "agent": caller.agent,
+            "provider": caller.provider,
+            "skill": caller.skill,
+            "session": caller.session,
+        }
+
+    def _redacted(self, value: Any) -> Any:
+        return value if self.redactor is NOTHING else self.redactor.value(value)
+
+    def _progress(self, done: float | None, total: float | None, message: str) -> None:
+        self._emit(Progressed, done=done, total=total, message=self.redactor.text(message))
+
+    def _emit(self, kind: type[Any], **fields: Any) -> None:
+        events = self.parts.events
+        if events:
+            name = self.tool.name if self.tool else self.call.tool
+            events.emit(kind(call_id=self.id, tool=name, at=self.parts.now(), **fields))
+
+
+def unexpected(error: Exception) -> GleeError:
+    """An error nobody foresaw: the caller learns its kind, the operator all of it."""
+    if isinstance(error, GleeError):
+        return Internal(error.message, detail=error.detail, details=error.details)
+    return Internal(
+        f"Glee failed on this call: {type(error).__name__}; the operator's log has the details",
+        detail="".join(traceback.format_exception(error)),
+    )

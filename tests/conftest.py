@@ -1,0 +1,31 @@
+"""Fixtures that every room's tests may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from glee.engine import Engine
+from glee.testing import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """An empty project with folders of its own for state, cache and config."""
+    return Project(tmp_path)
+
+
+@pytest.fixture
+def engine(project: Project) -> Iterator[Engine]:
+    """An engine for that project; tools added to the project are found when they are called."""
+    with project.open() as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the person's own config, state or cache."""
+    for name in ("CONFIG", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f"own-{name.lower()}"))
