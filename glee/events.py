@@ -9,23 +9,20 @@ from glee.definitions.event import Event, Listener
 
 class Events:
     def __init__(self) -> None:
-        self._listeners: tuple[Listener, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self._listeners)
+        self.listeners: tuple[Listener, ...] = ()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Returns a function that ends the subscription."""
-        self._listeners = (*self._listeners, listener)
+        self.listeners = (*self.listeners, listener)
 
         def unsubscribe() -> None:
-            self._listeners = tuple(other for other in self._listeners if other is not listener)
+            self.listeners = tuple(other for other in self.listeners if other is not listener)
 
         return unsubscribe
 
     def emit(self, event: Event) -> None:
         """A listener that fails is the listener's fault, never the call's."""
-        for listener in self._listeners:
+        for listener in self.listeners:
             try:
                 listener(event)
             except Exception:

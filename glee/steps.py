@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from glee.approval import Approver, Question
 from glee.artifacts.cutting import cut_text, preview_json
 from glee.artifacts.store import ArtifactStore
-from glee.audit.log import Record
+from glee.audit.log import Record, show_fields
 from glee.catalog.catalog import Catalog
 from glee.catalog.source import Summary
 from glee.claims import Claims
@@ -67,7 +67,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 class Walk:
     """One call on its way."""
 
-    __slots__ = ("arguments", "began", "call", "claimed", "id", "parts", "ran", "redactor", "tool")
+    __slots__ = ("_shown", "_who_text", "arguments", "began", "call", "claimed", "id", "parts", "ran", "redactor", "tool")
 
     def __init__(self, parts: Parts, call: Call) -> None:
         self.parts = parts
@@ -79,6 +79,8 @@ class Walk:
         self.redactor: Redactor = NOTHING
         self.claimed = False
         self.ran = False
+        self._shown: tuple[Any, str] = (None, "")
+        self._who_text = ""
 
     def resolve(self) -> None:
         if self.call.vocabulary is not None:
@@ -87,7 +89,7 @@ class Walk:
         if tool is not None:
             self.tool = tool
             self.redactor = self.parts.secrets.get_redactor(tool.permissions)
-        if self.parts.events:
+        if self.parts.events.listeners:
             call = structs.replace(self.call, arguments=self._redacted(self.call.arguments))
             self._emit(Requested, call=call)
         if tool is None:
@@ -163,13 +165,7 @@ class Walk:
     async def run(self, secrets: Secrets) -> Outcome:
         """The record comes first: what cannot be recorded does not run."""
         timeout, strict = self._timeout()
-        self.parts.audit.write(
-            "TOOL_CALLED",
-            name=self.tool.name,
-            params=self._redacted(self.arguments),
-            **self._who(),
-            call=self.id,
-        )
+        self.parts.audit.write("TOOL_CALLED", f"{self._what()} {self._who()}")
         self.ran = True
         self._emit(Started)
         return await self.parts.runners[self.tool.kind].run(
@@ -215,6 +211,7 @@ class Walk:
             warnings=warnings,
             artifacts=artifacts,
             exit_code=outcome.exit_code,
+            duration_ms=self._duration(),
         )
 
     def cut(self, result: Result) -> Result:
@@ -254,20 +251,15 @@ class Walk:
             error=failure,
             warnings=error.warnings,
             exit_code=error.details.get("exit_code"),
+            duration_ms=self._duration(),
         )
 
     def record(self, result: Result) -> Result:
         """The last step: the line after the run, the claim's result, the last event."""
-        result = structs.replace(result, duration_ms=round((time.perf_counter() - self.began) * 1000, 3))
+        status = "success" if result.error is None else result.error.code
+        event = "TOOL_EXECUTED" if self.ran else "TOOL_REFUSED"
         try:
-            self.parts.audit.write(
-                "TOOL_EXECUTED" if self.ran else "TOOL_REFUSED",
-                name=result.tool,
-                params=self._redacted(self.arguments),
-                status="success" if result.error is None else result.error.code,
-                **self._who(),
-                call=self.id,
-            )
+            self.parts.audit.write(event, f"{self._what()} status={status} {self._who()}")
         except GleeError as error:
             result = structs.replace(result, warnings=(*result.warnings, str(error)))
         if self.claimed:
@@ -278,15 +270,28 @@ class Walk:
         self._emit(Finished, result=result)
         return result
 
-    def _who(self) -> dict[str, str | None]:
-        caller = self.call.caller
-        return {
-            "door": caller.door,
-            "agent": caller.agent,
-            "provider": caller.provider,
-            "skill": caller.skill,
-            "session": caller.session,
-        }
+    def _what(self) -> str:
+        """Tool and arguments as the record shows them, written once for both lines."""
+        if self._shown[0] is not self.arguments:
+            name = self.tool.name if self.tool else self.call.tool
+            self._shown = (self.arguments, show_fields(name=name, params=self._redacted(self.arguments)))
+        return self._shown[1]
+
+    def _who(self) -> str:
+        if not self._who_text:
+            caller = self.call.caller
+            self._who_text = show_fields(
+                door=caller.door,
+                agent=caller.agent,
+                provider=caller.provider,
+                skill=caller.skill,
+                session=caller.session,
+                call=self.id,
+            )
+        return self._who_text
+
+    def _duration(self) -> float:
+        return round((time.perf_counter() - self.began) * 1000, 3)
 
     def _redacted(self, value: Any) -> Any:
         return value if self.redactor is NOTHING else self.redactor.value(value)
@@ -296,7 +301,7 @@ class Walk:
 
     def _emit(self, kind: type[Any], **fields: Any) -> None:
         events = self.parts.events
-        if events:
+        if events.listeners:
             name = self.tool.name if self.tool else self.call.tool
             events.emit(kind(call_id=self.id, tool=name, at=self.parts.now(), **fields))
 

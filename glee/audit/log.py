@@ -28,13 +28,15 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.:/+-]+")
 class Record(Protocol):
     """Where events are written. It raises if it cannot, and then the call does not run."""
 
-    def write(self, event: str, /, **fields: Any) -> None: ...
+    def write(self, event: str, fields: str) -> None:
+        """One event and its fields, as `show_fields` wrote them."""
+        ...
 
 
 class NoRecord:
     """For measuring what a call costs without its record; never used by a door."""
 
-    def write(self, event: str, /, **fields: Any) -> None:
+    def write(self, event: str, fields: str) -> None:
         return
 
 
@@ -48,9 +50,10 @@ class AuditLog:
         self._inode = (0, 0)
         self._lock = threading.Lock()
         self._second = (-1, "")
+        self._look = True
 
-    def write(self, event: str, /, **fields: Any) -> None:
-        line = self._line(event, fields)
+    def write(self, event: str, fields: str) -> None:
+        line = f"[{self._time()}] {event} {fields}\n".encode()
         try:
             with self._lock:
                 self._append(line)
@@ -60,19 +63,18 @@ class AuditLog:
                 "free disk space or mend its permissions"
             ) from error
 
-    def _line(self, event: str, fields: dict[str, Any]) -> bytes:
+    def _time(self) -> str:
+        """Of this second; a new second is also when to look whether the file was rotated."""
         now = int(self._clock())
         if self._second[0] != now:
             self._second = (now, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)))
-        parts = [f"[{self._second[1]}] {event}"]
-        for name, value in fields.items():
-            if value is not None:
-                parts.append(f"{name}={_show(value)}")
-        return (" ".join(parts) + "\n").encode()
+            self._look = True
+        return self._second[1]
 
     def _append(self, line: bytes) -> None:
-        if self._file < 0 or self._moved():
+        if self._file < 0 or (self._look and self._moved()):
             self._open()
+        self._look = False
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             written = os.write(self._file, line)
@@ -102,6 +104,11 @@ class AuditLog:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def show_fields(**fields: Any) -> str:
+    """`name=value` for each field that is not None, in the order given."""
+    return " ".join([f"{name}={_show(value)}" for name, value in fields.items() if value is not None])
 
 
 def _show(value: Any) -> str:

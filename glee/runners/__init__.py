@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any, Protocol
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from glee.definitions.call import Caller
 from glee.definitions.context import ProgressSink
@@ -29,7 +28,6 @@ class Run(Struct, frozen=True, kw_only=True):
     """True if the tool or the caller set the time, so that it must be kept even for a plain function."""
     output_bytes: int
     progress: ProgressSink
-    cancelled: threading.Event = field(default_factory=threading.Event)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

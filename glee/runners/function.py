@@ -9,6 +9,7 @@ time, or the tool says `blocking=True`, it is a thread always; `blocking=False` 
 from __future__ import annotations
 
 import functools
+import threading
 import time
 import traceback
 from types import MappingProxyType
@@ -31,6 +32,7 @@ SLOW: Final = 0.05
 PROOFS: Final = 3
 """Quick runs in a row before a function runs in place."""
 
+_NEVER: Final = threading.Event()
 _NATIVE = (str, int, float, bool, type(None))
 
 
@@ -41,7 +43,8 @@ class FunctionRunner:
 
     async def run(self, run: Run) -> Outcome:
         execution: FunctionExec = run.tool.exec  # type: ignore[assignment]
-        arguments = _arguments(run, execution)
+        cancelled = _NEVER if execution.context_parameter is None else threading.Event()
+        arguments = _arguments(run, execution, cancelled)
         try:
             if execution.asynchronous:
                 value = await self._on_loop(run, execution, arguments)
@@ -54,6 +57,9 @@ class FunctionRunner:
             raise
         except Exception as error:
             raise _describe(execution, error) from error
+        finally:
+            if cancelled is not _NEVER:
+                cancelled.set()
 
     def _may_run_in_place(self, run: Run, execution: FunctionExec) -> bool:
         if execution.blocking is not None:
@@ -70,13 +76,7 @@ class FunctionRunner:
     async def _in_thread(self, run: Run, execution: FunctionExec, arguments: dict[str, Any]) -> Any:
         started = time.perf_counter()
         work = self._workers.start(functools.partial(execution.function, **arguments))
-        try:
-            done = await work.wait(run.timeout)
-        except BaseException:
-            run.cancelled.set()
-            raise
-        if not done:
-            run.cancelled.set()
+        if not await work.wait(run.timeout):
             raise _timed_out(run)
         quick = time.perf_counter() - started < QUICK
         known = self._quick_runs.get(run.tool, 0)
@@ -94,14 +94,10 @@ class FunctionRunner:
         except TimeoutError as error:
             if not timer.expired():
                 raise
-            run.cancelled.set()
             raise _timed_out(run) from error
-        except asyncio.CancelledError:
-            run.cancelled.set()
-            raise
 
 
-def _arguments(run: Run, execution: FunctionExec) -> dict[str, Any]:
+def _arguments(run: Run, execution: FunctionExec, cancelled: threading.Event) -> dict[str, Any]:
     arguments = run.arguments
     if execution.converters:
         arguments = {**arguments}
@@ -109,7 +105,7 @@ def _arguments(run: Run, execution: FunctionExec) -> dict[str, Any]:
             if name in arguments:
                 arguments[name] = _convert(name, arguments[name], kind)
     if execution.context_parameter is not None:
-        arguments = {**arguments, execution.context_parameter: _context(run)}
+        arguments = {**arguments, execution.context_parameter: _context(run, cancelled)}
     return arguments
 
 
@@ -121,7 +117,7 @@ def _convert(name: str, value: Any, kind: Any) -> Any:
         raise InvalidInput(f"{name}: {error}", details={"violations": [violation]}) from error
 
 
-def _context(run: Run) -> Context:
+def _context(run: Run, cancelled: threading.Event) -> Context:
     return Context(
         call_id=run.call_id,
         caller=run.caller,
@@ -129,7 +125,7 @@ def _context(run: Run) -> Context:
         environment=MappingProxyType(dict(run.secrets)),
         sandbox="none: a function of this process, with all its rights",
         progress=run.progress,
-        cancelled=run.cancelled,
+        cancelled=cancelled,
     )
 
 
