@@ -17,7 +17,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { echo "python3 -m venv failed; on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 	@echo "installing Glee and its tools into $(VENV) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --config-settings editable_mode=compat --editable '.[dev]'
 	@touch $(STAMP)
 
 run: $(STAMP) ## a sample project with one tool of each kind: listed, linted, tested and called
@@ -36,8 +37,8 @@ fix: $(STAMP) ## what can be put right by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(STAMP) ## the performance tables, beside peers
-	@$(BIN)/python -m bench
+bench: $(STAMP) ## the performance tables, beside peers; ARGS=--quick for a short run
+	@$(BIN)/python -m bench $(ARGS)
 
 docs: $(STAMP) ## writes docs/reference anew
 	@$(BIN)/python scripts/reference.py

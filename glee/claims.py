@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -65,10 +65,12 @@ class FileClaims:
 
     def settle(self, call: Call, result: Result) -> None:
         path = self._path(call)
-        claim = _Claim(call_id=result.call_id, arguments=_digest(call), result=result)
         draft = path.with_suffix(".draft")
-        with contextlib.suppress(OSError):
-            draft.write_bytes(msgspec.json.encode(claim))
+        with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeEncodeError):
+            claim = msgspec.json.decode(path.read_bytes(), type=_Claim)
+            claim.result = result
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(msgspec.json.encode(claim))
             draft.replace(path)
 
     def _earlier(self, path: Path, call: Call) -> Result:
@@ -90,8 +92,15 @@ class FileClaims:
 
     def _path(self, call: Call) -> Path:
         key = f"{call.tool}\0{call.idempotency_key}"
-        return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
+        return self._folder / f"{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}.json"
 
 
 def _digest(call: Call) -> str:
-    return hashlib.sha256(encode_json(dict(sorted(call.arguments.items())))).hexdigest()
+    return hashlib.sha256(encode_json(_in_order(call.arguments))).hexdigest()
+
+
+def _in_order(value: Any) -> Any:
+    """Objects with their keys sorted: JSON gives the order of keys no meaning."""
+    if isinstance(value, dict):
+        return {key: _in_order(item) for key, item in sorted(value.items())}
+    return [_in_order(item) for item in value] if isinstance(value, list | tuple) else value

@@ -7,15 +7,20 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct, structs
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from glee.definitions.permissions import Files
 from glee.definitions.rules import NameRules
+from glee.definitions.url import parse_address
 from glee.errors import ConfigError, ProjectNotFound
 
 MANAGED_FILE: Final = Path("/etc/glee/config.yml")
 PROJECT_FOLDER: Final = ".glee"
+
+_Word = Annotated[str, Meta(min_length=1)]
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -24,9 +29,42 @@ class Limits(Struct, frozen=True, kw_only=True):
     output_bytes: int = 32 * 1024 * 1024
 
 
-class Egress(Struct, frozen=True, kw_only=True):
+class Egress(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     resolve: dict[str, str] = {}
     ca_file: str | None = None
+
+
+class _Tools(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    allow: tuple[_Word, ...] | UnsetType = UNSET
+    deny: tuple[_Word, ...] = ()
+
+
+class _Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    timeout_ms: Annotated[int, Meta(ge=1, le=86_400_000)] | UnsetType = UNSET
+    output_chars: Annotated[int, Meta(ge=200)] | UnsetType = UNSET
+    output_bytes: Annotated[int, Meta(ge=1024)] | UnsetType = UNSET
+
+    def said(self) -> dict[str, int]:
+        return {name: value for name, value in structs.asdict(self).items() if value is not UNSET}
+
+
+class _Ceiling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    network: bool = False
+    fs: Files = Files()
+    secrets: tuple[str, ...] = ()
+
+
+class _Security(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    max_permissions: _Ceiling = _Ceiling()
+
+
+class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One config file, as `config.schema.json` publishes it."""
+
+    tools: _Tools = _Tools()
+    limits: _Limits = _Limits()
+    egress: Egress = Egress()
+    security: _Security = _Security()
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -39,6 +77,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Approvals, claims, artifacts: outside every path a tool can be given."""
     cache: Path
     limits: Limits = Limits()
+    limits_said: frozenset[str] = frozenset()
+    """The limits that some file spoke of."""
     rules: tuple[NameRules, ...] = ()
     egress: Egress = Egress()
     search_path: str = os.defpath
@@ -118,61 +158,81 @@ def _absolute_entries(path: str) -> str:
 
 
 def _narrow(settings: Settings, file: Path, *, may_widen: bool) -> Settings:
-    data = _read(file)
-    if not data:
+    part = _read(file)
+    if part is None or part == _File():
         return settings
-    tools = data.get("tools") or {}
-    egress = data.get("egress") or {}
-    if egress and not may_widen:
+    egress = part.egress
+    if egress != Egress() and not may_widen:
         raise ConfigError(
             f"{file}: egress belongs in your own config, not in a project's; move it to ~/.config/glee/config.yml"
         )
-    allow = tools.get("allow")
-    rules = NameRules(
-        source=str(file), allow=None if allow is None else tuple(allow), deny=tuple(tools.get("deny") or ())
-    )
+    _check_addresses(file, egress)
+    allow = None if isinstance(part.tools.allow, UnsetType) else part.tools.allow
+    limits = part.limits.said()
     return structs.replace(
         settings,
-        rules=(*settings.rules, rules),
-        limits=_lower(settings.limits, data.get("limits") or {}),
+        rules=(*settings.rules, NameRules(source=str(file), allow=allow, deny=part.tools.deny)),
+        limits=_limit(settings, limits, may_raise=may_widen),
+        limits_said=settings.limits_said | limits.keys(),
         egress=Egress(
-            resolve={**(egress.get("resolve") or {}), **settings.egress.resolve},
-            ca_file=settings.egress.ca_file or egress.get("ca_file"),
+            resolve={**egress.resolve, **settings.egress.resolve},
+            ca_file=settings.egress.ca_file or egress.ca_file,
         ),
     )
 
 
-def _lower(limits: Limits, wanted: Mapping[str, int]) -> Limits:
-    return structs.replace(limits, **{name: min(getattr(limits, name), value) for name, value in wanted.items()})
+def _limit(settings: Settings, wanted: Mapping[str, int], *, may_raise: bool) -> Limits:
+    """The first file of a person or an organisation to speak of a limit sets it; later ones can only lower it."""
+    limits = {
+        name: value if may_raise and name not in settings.limits_said else min(getattr(settings.limits, name), value)
+        for name, value in wanted.items()
+    }
+    return structs.replace(settings.limits, **limits)
 
 
-def _read(file: Path) -> dict[str, Any]:
-    """A config file as a mapping; empty if there is none. A broken one is an error: rules must not vanish."""
+def _check_addresses(file: Path, egress: Egress) -> None:
+    for host, address in egress.resolve.items():
+        try:
+            parse_address(address)
+        except ValueError as error:
+            raise ConfigError(f"{file}: egress.resolve: {host}: {error}; write it as 127.0.0.1:8443") from error
+
+
+def _read(file: Path) -> _File | None:
+    """What a config file says; None if there is none. A broken one is an error: rules must not vanish."""
     try:
         raw = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return None
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}; mend its permissions") from error
     from glee.formats import yaml_text  # PyYAML is not needed where there is no config
 
     document = yaml_text.parse_bytes(raw)
     if document.value is None and [fault.rule for fault in document.faults] in ([], ["empty"]):
-        return {}
+        return None
     if document.faults:
         fault = document.faults[0]
         line, column = fault.place
         raise ConfigError(f"{file}:{line}:{column}: {fault.message}; {fault.hint}")
+    try:
+        return msgspec.convert(document.value, _File)
+    except msgspec.ValidationError as error:
+        raise ConfigError(_explain(file, document, error)) from error
+
+
+def _explain(file: Path, document: Any, error: Exception) -> str:
+    """The published schema says it better, and is only loaded when something is wrong."""
     from glee.schemas import load_schema
     from glee.schemas.validator import Validator
 
     validator = Validator(load_schema("config"))
-    if not validator.is_valid(document.value):
-        path, _, fault_found = validator.errors(document.value)[0]
-        violation = validator.explain(fault_found)
-        line, column = document.find_place(path)
-        where = ".".join(map(str, path))
-        raise ConfigError(
-            f"{file}:{line}:{column}: {where + ': ' if where else ''}{violation.message}; {violation.hint}"
-        )
-    return document.value  # type: ignore[no-any-return]
+    faults = validator.errors(document.value)
+    if not faults:
+        return f"{file}: {error}"
+    path, _, fault = faults[0]
+    violation = validator.explain(fault)
+    unexpected = getattr(fault.kind, "unexpected", ())
+    line, column = document.find_place((*path, *unexpected[:1]), key=bool(unexpected))
+    where = ".".join(map(str, path))
+    return f"{file}:{line}:{column}: {where + ': ' if where else ''}{violation.message}; {violation.hint}"

@@ -27,6 +27,7 @@ class Engine:
         self._parts = parts
         self._pipeline = Pipeline(parts)
         self._loops = threading.local()
+        self._runners: list[Any] = []
 
     async def call(self, call: Call | str, arguments: Mapping[str, Any] | None = None) -> Result:
         """One call: a `Call`, or a tool's name and its arguments."""
@@ -56,6 +57,7 @@ class Engine:
         runner = getattr(self._loops, "runner", None)
         if runner is None:
             runner = self._loops.runner = asyncio.Runner()
+            self._runners.append(runner)
 
         async def finish() -> Result:
             return await _resume(coroutine)
@@ -69,7 +71,7 @@ class Engine:
             self._parts.catalog.register(tool.definition if isinstance(tool, FunctionTool) else tool)
 
     def unregister(self, name: str) -> None:
-        self._parts.catalog.registry.unregister(name)
+        self._parts.catalog.unregister(name)
 
     def find(self, name: str, caller: Caller | None = None) -> Tool | None:
         """A tool this caller may know of, by its name or its API name."""
@@ -108,15 +110,14 @@ class Engine:
                     await closing
 
     def close(self) -> None:
-        runner = getattr(self._loops, "runner", None)
-        if runner is not None:
+        """The same for programs without an event loop, with the loops that threads were given."""
+        runners, self._runners, self._loops = self._runners, [], threading.local()
+        for runner in runners:
             runner.run(self.aclose())
             runner.close()
-            self._loops.runner = None
-        else:
-            close = getattr(self._parts.audit, "close", None)
-            if close is not None:
-                close()
+        close = getattr(self._parts.audit, "close", None)
+        if close is not None:
+            close()
 
     def __enter__(self) -> Engine:
         return self

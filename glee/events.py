@@ -14,9 +14,14 @@ class Events:
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Returns a function that ends the subscription."""
         self.listeners = (*self.listeners, listener)
+        subscribed = True
 
         def unsubscribe() -> None:
-            self.listeners = tuple(other for other in self.listeners if other is not listener)
+            nonlocal subscribed
+            if subscribed:
+                subscribed = False
+                at = self.listeners.index(listener)
+                self.listeners = self.listeners[:at] + self.listeners[at + 1 :]
 
         return unsubscribe
 

@@ -29,7 +29,11 @@ class Shapes:
         """The arguments with defaults applied; every violation at once if they do not fit."""
         compiled = self._compiled.get(tool) or self._compile(tool)
         filled: dict[str, Any] = compiled.fill(arguments) if compiled.fill else arguments
-        if not compiled.inputs.is_valid(filled):
+        try:
+            valid = compiled.inputs.is_valid(filled)
+        except ValueError as error:
+            raise InvalidInput(f"the input of {tool.name} is not JSON: {error}; give names as text") from error
+        if not valid:
             raise _invalid(tool, compiled.inputs, filled)
         return filled
 

@@ -13,12 +13,12 @@ from msgspec import Struct, structs
 from glee.approval import Approver, Question
 from glee.artifacts.cutting import cut_text, preview_json
 from glee.artifacts.store import ArtifactStore
-from glee.audit.log import Record, show_fields
+from glee.audit.log import Entry, Record
 from glee.catalog.catalog import Catalog
 from glee.catalog.source import Summary
 from glee.claims import Claims
 from glee.config import Limits
-from glee.definitions.call import Call
+from glee.definitions.call import Call, Caller
 from glee.definitions.decision import Ask, Decision, Deny
 from glee.definitions.event import Decided, Finished, Progressed, Requested, Started
 from glee.definitions.json_text import encode_json
@@ -37,10 +37,12 @@ from glee.errors import (
 from glee.events import Events
 from glee.policy import Policy
 from glee.runners import Outcome, Run, Runner
+from glee.runners.waiting import on_event_loop
 from glee.secrets.environment import EnvironmentSecrets, Secrets
 from glee.secrets.redaction import NOTHING, Redactor
 from glee.shape import Shapes
 
+_CALLERS_WORDS = ("arguments", "context", "idempotency_key")
 _SCALARS = (int, float, bool, type(None))
 
 
@@ -67,7 +69,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 class Walk:
     """One call on its way."""
 
-    __slots__ = ("_shown", "_who_text", "arguments", "began", "call", "claimed", "id", "parts", "ran", "redactor", "tool")
+    __slots__ = ("arguments", "began", "call", "claimed", "entry", "id", "parts", "ran", "redactor", "tool")
 
     def __init__(self, parts: Parts, call: Call) -> None:
         self.parts = parts
@@ -79,24 +81,22 @@ class Walk:
         self.redactor: Redactor = NOTHING
         self.claimed = False
         self.ran = False
-        self._shown: tuple[Any, str] = (None, "")
-        self._who_text = ""
+        self.entry: Entry | None = None
 
     def resolve(self) -> None:
-        if self.call.vocabulary is not None:
-            raise NotFound(f"there is no vocabulary {self.call.vocabulary}; call the tool by its own name")
-        tool = self.parts.catalog.find(self.call.tool)
+        tool = self.parts.catalog.find(self.call.tool) if self.call.vocabulary is None else None
         if tool is not None:
             self.tool = tool
             self.redactor = self.parts.secrets.get_redactor(tool.permissions)
         if self.parts.events.listeners:
-            call = structs.replace(self.call, arguments=self._redacted(self.call.arguments))
-            self._emit(Requested, call=call)
+            self._emit(Requested, call=self._redacted_call())
         if tool is None:
             raise self._unknown()
 
     def _unknown(self) -> CallError:
         """Why there is no such tool, with the nearest names this caller may know of."""
+        if self.call.vocabulary is not None:
+            return NotFound(f"there is no vocabulary {self.call.vocabulary}; call the tool by its own name")
         name, caller, parts = self.call.tool, self.call.caller, self.parts
         broken = parts.catalog.find_broken(name)
         if broken is not None:
@@ -117,7 +117,8 @@ class Walk:
     def check_visible(self) -> None:
         verdict = self.parts.policy.visible(self.tool, self.call.caller)
         if isinstance(verdict, Deny):
-            self._emit(Decided, decision=verdict)
+            if self.parts.events.listeners:
+                self._emit(Decided, decision=verdict)
             rule = str(verdict.rule) if verdict.rule else None
             raise Denied(verdict.reason, details={"rule": rule})
 
@@ -126,7 +127,7 @@ class Walk:
 
     def decide(self) -> Decision:
         decision = self.parts.policy.decide(self.tool, self.arguments, self.call)
-        if not isinstance(decision, Ask):
+        if self.parts.events.listeners and not isinstance(decision, Ask):
             self._emit(Decided, decision=decision)
         return decision
 
@@ -135,12 +136,16 @@ class Walk:
             raise Denied(decision.reason, details={"rule": str(decision.rule) if decision.rule else None})
         if not isinstance(decision, Ask):
             return
+        approver = self.parts.approver
+        if not getattr(approver, "answers_in_place", False):
+            await on_event_loop()
         question = Question(call_id=self.id, tool=self.tool, call=self.call, reason=decision.reason)
-        answer = await self.parts.approver.ask(question)
-        self._emit(Decided, decision=decision, approved=answer == "yes")
+        answer = await approver.ask(question)
+        if self.parts.events.listeners:
+            self._emit(Decided, decision=decision, approved=answer == "yes")
         if answer == "no":
             raise Rejected(f"a person said no to {self.tool.name}; do not try again without asking them")
-        if answer == "nobody":
+        if answer != "yes":
             raise ApprovalRequired(
                 f"{self.tool.name} needs a person's approval: {decision.reason}; "
                 "call it where a person can answer, or with --yes",
@@ -157,17 +162,20 @@ class Walk:
             return None
         warning = f"answered from call {earlier.call_id}, which had the same idempotency key; nothing was run"
         result = structs.replace(earlier, call_id=self.id, warnings=(*earlier.warnings, warning))
-        return self.record(result)
+        return self.record(result, "TOOL_REPLAYED")
 
     def get_secrets(self) -> Secrets:
+        """The redactor is made anew: a value may have changed while a person was asked."""
+        self.redactor = self.parts.secrets.get_redactor(self.tool.permissions)
         return self.parts.secrets.get(self.tool.permissions)
 
     async def run(self, secrets: Secrets) -> Outcome:
         """The record comes first: what cannot be recorded does not run."""
         timeout, strict = self._timeout()
-        self.parts.audit.write("TOOL_CALLED", f"{self._what()} {self._who()}")
+        self.parts.audit.write("TOOL_CALLED", self._entry())
         self.ran = True
-        self._emit(Started)
+        if self.parts.events.listeners:
+            self._emit(Started)
         return await self.parts.runners[self.tool.kind].run(
             Run(
                 tool=self.tool,
@@ -198,9 +206,8 @@ class Walk:
         warnings = outcome.warnings + self.parts.shapes.check_output(self.tool, outcome.output)
         artifacts: tuple[Artifact, ...] = ()
         if outcome.raw is not None:
-            kept = self.parts.artifacts.keep(self.id, self.redactor.data(outcome.raw), "bin")
-            artifacts = (kept,)
-            warnings = (*warnings, f"the bytes as they came are {kept.handle}")
+            artifacts, lost = self._keep(self.redactor.data(outcome.raw), "bin")
+            warnings = (*warnings, *(f"the bytes as they came are {kept.handle}" for kept in artifacts), *lost)
         if warnings and self.redactor is not NOTHING:
             warnings = tuple(map(self.redactor.text, warnings))
         return Result(
@@ -222,15 +229,27 @@ class Walk:
         if isinstance(output, str):
             if len(output) <= limit:
                 return result
-            kept = self.parts.artifacts.keep(self.id, output.encode("utf-8", "replace"), "txt")
-            shown: Any = cut_text(output, limit, kept.handle)
+            kept, warnings = self._keep(output.encode("utf-8", "replace"), "txt")
+            shown: Any = cut_text(output, limit, kept[0].handle if kept else None)
         else:
             encoded = encode_json(output)
-            if len(encoded) <= limit:
+            if len(encoded) <= limit or len(encoded.decode()) <= limit:
                 return result
-            kept = self.parts.artifacts.keep(self.id, encoded, "json")
-            shown = preview_json(output, len(encoded.decode()), limit, kept.handle)
-        return structs.replace(result, output=shown, artifacts=(*result.artifacts, kept))
+            kept, warnings = self._keep(encoded, "json")
+            shown = preview_json(output, len(encoded.decode()), limit, kept[0].handle if kept else None)
+        return structs.replace(
+            result,
+            output=shown,
+            artifacts=(*result.artifacts, *kept),
+            warnings=(*result.warnings, *warnings),
+        )
+
+    def _keep(self, data: bytes, suffix: str) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
+        """The artifact, or a warning: a whole that cannot be kept is no reason to lose its beginning."""
+        try:
+            return (self.parts.artifacts.keep(self.id, data, suffix),), ()
+        except CallError as error:
+            return (), (error.message,)
 
     def fail(self, error: GleeError) -> Result:
         """A result without output. The operator's part of the error goes to the log, never to the caller."""
@@ -249,46 +268,46 @@ class Walk:
             tool=self.tool.name if self.tool else self.call.tool,
             call_id=self.id,
             error=failure,
-            warnings=error.warnings,
+            warnings=tuple(map(self.redactor.text, error.warnings)),
             exit_code=error.details.get("exit_code"),
             duration_ms=self._duration(),
         )
 
-    def record(self, result: Result) -> Result:
+    def record(self, result: Result, event: str | None = None) -> Result:
         """The last step: the line after the run, the claim's result, the last event."""
         status = "success" if result.error is None else result.error.code
-        event = "TOOL_EXECUTED" if self.ran else "TOOL_REFUSED"
+        event = event or ("TOOL_EXECUTED" if self.ran else "TOOL_REFUSED")
         try:
-            self.parts.audit.write(event, f"{self._what()} status={status} {self._who()}")
-        except GleeError as error:
-            result = structs.replace(result, warnings=(*result.warnings, str(error)))
+            self.parts.audit.write(event, self._entry(), status)
+        except Exception as error:  # whatever it is, the call is over and has a result
+            reason = str(error) if isinstance(error, GleeError) else f"not recorded: {type(error).__name__}"
+            result = structs.replace(result, warnings=(*result.warnings, reason))
         if self.claimed:
             if self.ran:
                 self.parts.claims.settle(self.call, result)
             else:
                 self.parts.claims.release(self.call)
-        self._emit(Finished, result=result)
+        if self.parts.events.listeners:
+            self._emit(Finished, result=result)
         return result
 
-    def _what(self) -> str:
-        """Tool and arguments as the record shows them, written once for both lines."""
-        if self._shown[0] is not self.arguments:
+    def _entry(self) -> Entry:
+        """What the record says of this call; made once its arguments are final, or when it is over."""
+        if self.entry is None:
             name = self.tool.name if self.tool else self.call.tool
-            self._shown = (self.arguments, show_fields(name=name, params=self._redacted(self.arguments)))
-        return self._shown[1]
+            self.entry = Entry(name, self._redacted(self.arguments), self._redacted_caller(), self.id)
+        return self.entry
 
-    def _who(self) -> str:
-        if not self._who_text:
-            caller = self.call.caller
-            self._who_text = show_fields(
-                door=caller.door,
-                agent=caller.agent,
-                provider=caller.provider,
-                skill=caller.skill,
-                session=caller.session,
-                call=self.id,
-            )
-        return self._who_text
+    def _redacted_caller(self) -> Caller:
+        if self.redactor is NOTHING:
+            return self.call.caller
+        return Caller(**self.redactor.value(structs.asdict(self.call.caller)))
+
+    def _redacted_call(self) -> Call:
+        if self.redactor is NOTHING:
+            return self.call
+        fields = self.redactor.value({name: getattr(self.call, name) for name in _CALLERS_WORDS})
+        return structs.replace(self.call, caller=self._redacted_caller(), **fields)
 
     def _duration(self) -> float:
         return round((time.perf_counter() - self.began) * 1000, 3)
@@ -297,13 +316,12 @@ class Walk:
         return value if self.redactor is NOTHING else self.redactor.value(value)
 
     def _progress(self, done: float | None, total: float | None, message: str) -> None:
-        self._emit(Progressed, done=done, total=total, message=self.redactor.text(message))
+        if self.parts.events.listeners:
+            self._emit(Progressed, done=done, total=total, message=self.redactor.text(message))
 
     def _emit(self, kind: type[Any], **fields: Any) -> None:
-        events = self.parts.events
-        if events.listeners:
-            name = self.tool.name if self.tool else self.call.tool
-            events.emit(kind(call_id=self.id, tool=name, at=self.parts.now(), **fields))
+        name = self.tool.name if self.tool else self.call.tool
+        self.parts.events.emit(kind(call_id=self.id, tool=name, at=self.parts.now(), **fields))
 
 
 def unexpected(error: Exception) -> GleeError:

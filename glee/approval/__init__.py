@@ -23,7 +23,10 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Approver(Protocol):
-    """Whoever can ask a person, or has been told the answer beforehand."""
+    """Whoever can ask a person, or has been told the answer beforehand.
+
+    One that never awaits may set `answers_in_place = True`, and is then asked without an event loop.
+    """
 
     async def ask(self, question: Question) -> Answer: ...
 
@@ -31,12 +34,16 @@ class Approver(Protocol):
 class Nobody:
     """No one to ask."""
 
+    answers_in_place = True
+
     async def ask(self, question: Question) -> Answer:
         return "nobody"
 
 
 class Always:
     """The answer was given with the call: `--yes`, or a program that answers for its own user."""
+
+    answers_in_place = True
 
     def __init__(self, answer: Answer = "yes") -> None:
         self._answer = answer

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 from glee.definitions.json_text import encode_json
 
+_JOINER = "\u200d"
 _ITEMS = 20
 _STRING = 500
 
 
-def cut_text(text: str, limit: int, handle: str) -> str:
+def cut_text(text: str, limit: int, handle: str | None) -> str:
     """The beginning, on a character boundary, and a notice that says how much is hidden and where it is."""
     end = limit
-    while end > 0 and (_is_low_surrogate(text[end : end + 1]) or _combines(text[end : end + 1])):
+    while end > 0 and (_combines(text[end : end + 1]) or text[end - 1] == _JOINER):
         end -= 1
     hidden = len(text) - end
-    notice = f"[output cut: {hidden:,} of {len(text):,} characters hidden; the whole is {handle}]"
+    notice = f"[output cut: {hidden:,} of {len(text):,} characters hidden; the whole {_where(handle)}]"
     return f"{text[:end]}\n{notice}"
 
 
-def _is_low_surrogate(character: str) -> bool:
-    return "\udc00" <= character <= "\udfff" if character else False
+def _where(handle: str | None) -> str:
+    return f"is {handle}" if handle else "could not be kept"
 
 
 def _combines(character: str) -> bool:
-    """Joiners and combining marks belong to the character before them."""
-    return bool(character) and ("\u0300" <= character <= "\u036f" or character in "\u200d\ufe0f")
+    """Joiners, marks and the second halves of pairs belong to the character before them."""
+    return character == _JOINER or unicodedata.category(character)[0] == "M" or "\udc00" <= character <= "\udfff"
 
 
-def preview_json(value: Any, characters: int, limit: int, handle: str) -> dict[str, Any]:
+def preview_json(value: Any, characters: int, limit: int, handle: str | None) -> dict[str, Any]:
     """A valid JSON value that shows the beginning of a larger one and names the whole."""
     for items, string, depth in ((_ITEMS, _STRING, 6), (5, 100, 4), (2, 40, 2), (0, 0, 0)):
         preview = {
             "cut": True,
-            "notice": f"{characters:,} characters are too many to return; read the whole as {handle}",
+            "notice": f"{characters:,} characters are too many to return; the whole {_where(handle)}",
             "artifact": handle,
             "characters": characters,
             "preview": _shrink(value, items, string, depth),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -32,6 +33,8 @@ class ArtifactStore:
                 file.write(data)
             draft.replace(path)
         except OSError as error:
+            with contextlib.suppress(OSError):
+                path.with_suffix(path.suffix + ".draft").unlink()
             raise Unavailable(f"the whole output could not be kept: {error.strerror}") from error
         return Artifact(handle=handle, media_type=_MEDIA[suffix], size=len(data))
 
@@ -49,10 +52,12 @@ class ArtifactStore:
         return self._folder / f"{match[1]}.{match[2]}"
 
     def _make_room(self, wanted: int) -> None:
-        files = sorted(
-            ((entry.stat().st_mtime_ns, entry.stat().st_size, entry.path) for entry in os.scandir(self._folder)),
-            reverse=True,
-        )
+        files: list[tuple[int, int, str]] = []
+        for entry in os.scandir(self._folder):
+            with contextlib.suppress(FileNotFoundError):  # another process renames and prunes here too
+                status = entry.stat()
+                files.append((status.st_mtime_ns, status.st_size, entry.path))
+        files.sort(reverse=True)
         total = wanted
         for _, size, path in files:
             total += size

@@ -8,35 +8,50 @@ appending, under a lock that also lets a line cut short by a full disk be taken 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
 import re
+import stat
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from msgspec import Struct, structs
+
+from glee.definitions.call import Caller
 from glee.definitions.json_text import encode_json
 from glee.errors import Internal
 
 MAX_PARAMS: Final = 16_384
-_PLAIN = re.compile(r"[A-Za-z0-9_.:/+-]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_.:/+-]{1,200}")
+_UNSAFE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
+class Entry(Struct):
+    """What a line says of a call, apart from the event and its status. Rendered once for all its lines."""
+
+    name: str
+    params: Any
+    """Secrets already taken out."""
+    caller: Caller
+    call_id: str
+    shown: tuple[str, str] | None = None
 
 
 class Record(Protocol):
     """Where events are written. It raises if it cannot, and then the call does not run."""
 
-    def write(self, event: str, fields: str) -> None:
-        """One event and its fields, as `show_fields` wrote them."""
-        ...
+    def write(self, event: str, entry: Entry, status: str | None = None) -> None: ...
 
 
 class NoRecord:
     """For measuring what a call costs without its record; never used by a door."""
 
-    def write(self, event: str, fields: str) -> None:
+    def write(self, event: str, entry: Entry, status: str | None = None) -> None:
         return
 
 
@@ -51,9 +66,12 @@ class AuditLog:
         self._lock = threading.Lock()
         self._second = (-1, "")
         self._look = True
+        self._callers: dict[Caller, str] = {}
 
-    def write(self, event: str, fields: str) -> None:
-        line = f"[{self._time()}] {event} {fields}\n".encode()
+    def write(self, event: str, entry: Entry, status: str | None = None) -> None:
+        what, who = entry.shown or self._render(entry)
+        middle = f" status={status}" if status is not None else ""
+        line = f"[{self._time()}] {event} {what}{middle} {who}\n".encode()
         try:
             with self._lock:
                 self._append(line)
@@ -62,6 +80,18 @@ class AuditLog:
                 f"the audit log {self.path} cannot be written ({error.strerror}), so nothing runs; "
                 "free disk space or mend its permissions"
             ) from error
+
+    def _render(self, entry: Entry) -> tuple[str, str]:
+        who = self._callers.get(entry.caller)
+        if who is None:
+            if len(self._callers) > 1000:
+                self._callers.clear()
+            fields = structs.asdict(entry.caller)
+            order = ("door", "agent", "provider", "skill", "session")
+            who = " ".join([f"{name}={_show(fields[name])}" for name in order if fields[name] is not None])
+            self._callers[entry.caller] = who
+        entry.shown = (f"name={_show(entry.name)} params={_show(entry.params)}", f"{who} call={entry.call_id}")
+        return entry.shown
 
     def _time(self) -> str:
         """Of this second; a new second is also when to look whether the file was rotated."""
@@ -72,7 +102,7 @@ class AuditLog:
         return self._second[1]
 
     def _append(self, line: bytes) -> None:
-        if self._file < 0 or (self._look and self._moved()):
+        if self._file < 0 or (self._look and self._moved()) or os.fstat(self._file).st_nlink == 0:
             self._open()
         self._look = False
         fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -80,12 +110,12 @@ class AuditLog:
             written = os.write(self._file, line)
             if written < len(line):
                 os.ftruncate(self._file, os.fstat(self._file).st_size - written)
-                raise OSError(28, "no space left for the line")
+                raise OSError(errno.ENOSPC, "no space left for the line")
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _moved(self) -> bool:
-        """True once the file was renamed or removed under us, as log rotation does."""
+        """True once another file has the name, as log rotation does; one that was removed has no link left."""
         try:
             status = os.stat(self.path)
         except OSError:
@@ -95,9 +125,12 @@ class AuditLog:
     def _open(self) -> None:
         self.close()
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         self._file = os.open(self.path, flags, 0o600)
         status = os.fstat(self._file)
+        if not stat.S_ISREG(status.st_mode):
+            self.close()
+            raise OSError(errno.EINVAL, "it is not a file")
         self._inode = (status.st_dev, status.st_ino)
 
     def close(self) -> None:
@@ -106,14 +139,9 @@ class AuditLog:
             self._file = -1
 
 
-def show_fields(**fields: Any) -> str:
-    """`name=value` for each field that is not None, in the order given."""
-    return " ".join([f"{name}={_show(value)}" for name, value in fields.items() if value is not None])
-
-
 def _show(value: Any) -> str:
-    if isinstance(value, str):
-        return value if _PLAIN.fullmatch(value) else _escape(encode_json(value))
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
     encoded = encode_json(value)
     if len(encoded) > MAX_PARAMS:
         cut = {"sha256": hashlib.sha256(encoded).hexdigest(), "bytes": len(encoded), "cut": True}
@@ -122,8 +150,5 @@ def _show(value: Any) -> str:
 
 
 def _escape(encoded: bytes) -> str:
-    """Characters that some readers take for a line break are escaped, so that one event stays one line."""
-    text = encoded.decode()
-    if text.isascii():
-        return text
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")
+    """What could break a line, move a cursor or turn the reading direction is escaped: one event, one honest line."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", encoded.decode())

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import threading
 from collections.abc import Sequence
+
+from msgspec import structs
 
 from glee.catalog.registry import Registry, api_table
 from glee.catalog.source import Found, Progress, Source, Summary, summarise
@@ -18,20 +21,25 @@ class Catalog:
         self._sources = tuple(sources)
         self._broken: dict[str, Found] = {}
         self._summaries: tuple[Summary, ...] | None = None
+        self._lock = threading.Lock()
+        """Held while a definition is read, so that two threads do not register the same one."""
 
     def register(self, tool: Tool) -> None:
         """Adds a tool of the program's own; a name that any source already has is an error."""
-        if not self.registry.has(tool.name):
-            self._look(tool.name)
+        self.find(tool.name)
         self.registry.register(tool)
+        self._summaries = None
+
+    def unregister(self, name: str) -> None:
+        self.registry.unregister(name)
         self._summaries = None
 
     def find(self, name: str) -> Tool | None:
         """The tool of a name; None if there is none or its definition is broken."""
         tool = self.registry.find(name)
         if tool is None:
-            found = self._look(name)
-            tool = found.tool if found else None
+            with self._lock:
+                tool = self.registry.find(name) or self._look(name)
         return tool
 
     def find_broken(self, name: str) -> Found | None:
@@ -69,11 +77,10 @@ class Catalog:
         if first is None:
             listed[summary.name] = summary
         elif first.origin != summary.origin:
-            name = f"{summary.name} ({summary.origin})"
-            reason = f"two tools are called {summary.name}: {first.origin} is used; rename one"
-            listed[name] = Summary(name=name, origin=summary.origin, kind=summary.kind, broken=reason)
+            reason = f"two tools are called {summary.name}: {first.origin} is used, not {summary.origin}; rename one"
+            listed[f"{summary.name} {summary.origin}"] = structs.replace(summary, broken=reason)
 
-    def _look(self, name: str) -> Found | None:
+    def _look(self, name: str) -> Tool | None:
         for source in self._sources:
             found = source.find(name)
             if found is None:
@@ -83,5 +90,5 @@ class Catalog:
             else:
                 self._broken.pop(name, None)
                 self.registry.register(found.tool)
-            return found
+            return found.tool
         return None

@@ -6,6 +6,7 @@ It can only save time: a manifest is always read anew before it is run.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +48,7 @@ class ManifestSource:
         if not name or "/" in name or "\0" in name or name.startswith("."):
             return None
         path = self._folder / name / MANIFEST
-        if not path.is_file():
+        if not os.path.isfile(path):  # noqa: PTH113 - False where a name is too long, which Path.is_file raises for
             return None
         from glee.formats.manifest import read_manifest
 
@@ -76,6 +77,9 @@ class ManifestSource:
             self._save_cache(entries)
 
     def _summarise(self, name: str) -> Summary:
+        if not _is_text(name):
+            shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+            return Summary(name=shown, origin=f"project {self._folder}", broken="its folder's name is not UTF-8")
         found = self.find(name)
         if found is None or found.tool is None:
             return Summary(name=name, origin=f"project {self._folder / name / MANIFEST}", broken=reason(found))
@@ -113,15 +117,21 @@ class ManifestSource:
         import time
 
         settled = time.time_ns() - _FRESH_NS
-        kept = {name: entry for name, entry in entries.items() if entry.stamp[1] < settled}
+        kept = {name: entry for name, entry in entries.items() if entry.stamp[1] < settled and _is_text(name)}
         cache = _Cache(VERSION, str(self._folder), kept)
         draft = self._cache_file.with_suffix(f".{os.getpid()}.draft")
         try:
             self._cache_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             draft.write_bytes(msgspec.msgpack.encode(cache))
             draft.replace(self._cache_file)
-        except OSError:
-            draft.unlink(missing_ok=True)
+        except (OSError, UnicodeEncodeError):
+            with contextlib.suppress(OSError):
+                draft.unlink()
+
+
+def _is_text(name: str) -> bool:
+    """False for a folder whose name is not UTF-8, which nothing can print or keep."""
+    return not any("\udc80" <= character <= "\udcff" for character in name)
 
 
 def reason(found: Found | None) -> str:

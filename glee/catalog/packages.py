@@ -6,6 +6,7 @@ without parameters that returns either.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -42,25 +43,24 @@ class PackageSource:
     def __init__(self, cache_file: Path | None = None, points: Callable[[], list[EntryPoint]] | None = None) -> None:
         self._cache_file = cache_file
         self._points = points or self._find_points
-        self._loaded: dict[str, Found] | None = None
+        self._loaded: list[tuple[str, Found]] | None = None
 
     def find(self, name: str) -> Found | None:
-        return self._load().get(name)
+        return next((found for known, found in self._load() if known == name), None)
 
     def summaries(self, progress: Progress | None = None) -> Iterator[Summary]:
-        for name, found in sorted(self._load().items()):
+        for name, found in self._load():
             if found.tool is not None:
                 yield summarise(found.tool)
             else:
                 problem = found.problems[0]
                 yield Summary(name=name, origin=f"package {problem.file}", broken=problem.message)
 
-    def _load(self) -> dict[str, Found]:
+    def _load(self) -> list[tuple[str, Found]]:
+        """In the order of names; of two with the same name the first package's comes first."""
         if self._loaded is None:
-            self._loaded = {}
-            for point in self._points():
-                for name, found in _load_point(point):
-                    self._loaded.setdefault(name, found)
+            found = [pair for point in self._points() for pair in _load_point(point)]
+            self._loaded = sorted(found, key=lambda pair: pair[0])
         return self._loaded
 
     def _find_points(self) -> list[EntryPoint]:
@@ -92,8 +92,9 @@ class PackageSource:
             self._cache_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             draft.write_bytes(msgspec.msgpack.encode(known))
             draft.replace(self._cache_file)
-        except OSError:
-            draft.unlink(missing_ok=True)
+        except (OSError, UnicodeEncodeError):
+            with contextlib.suppress(OSError):
+                draft.unlink()
 
 
 def _mtime(entry: str) -> int:
@@ -107,7 +108,7 @@ def _load_point(point: EntryPoint) -> Iterator[tuple[str, Found]]:
     """One broken package never hides the others, so whatever its code raises becomes a problem."""
     try:
         tools = [_from_package(tool, point) for tool in _tools_of(_resolve(point.value))]
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         problem = Problem(
             file=point.package,
             line=1,

@@ -74,14 +74,14 @@ def api_table(names: Iterable[str]) -> dict[str, str]:
     A name that is acceptable as it is stays so. Where two would become the same, each that had to be
     changed gets a short hash of its own name.
     """
-    names = sorted(names)
+    names = sorted(set(names))
     table = {name: name for name in names if _API_NAME.fullmatch(name)}
     wanted: dict[str, list[str]] = {}
     for name in names:
         if name not in table:
             wanted.setdefault(_NOT_API.sub("_", name), []).append(name)
     for candidate, claimants in wanted.items():
-        alone = len(claimants) == 1 and len(candidate) <= 64 and candidate not in table
+        alone = len(claimants) == 1 and 0 < len(candidate) <= 64 and candidate not in table
         for name in claimants:
             table[candidate if alone else _with_hash(candidate, name, table)] = name
     return table

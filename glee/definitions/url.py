@@ -64,6 +64,16 @@ def parse_url(text: str) -> Url:
     )
 
 
+def parse_address(text: str) -> tuple[str, int | None]:
+    """An IP address with an optional port: `127.0.0.1`, `127.0.0.1:8443`, `[::1]:8443`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or (":" in host and not host.startswith("[")):
+        return str(ipaddress.ip_address(text.strip("[]"))), None
+    if not 0 < int(port) < 65536:
+        raise ValueError(f"port {port} does not exist")
+    return str(ipaddress.ip_address(host.strip("[]"))), int(port)
+
+
 def _check_host(host: str) -> str:
     if host.startswith("["):
         return str(ipaddress.IPv6Address(host[1:-1]))
@@ -73,7 +83,7 @@ def _check_host(host: str) -> str:
             return str(ipaddress.IPv4Address(host))
         except ValueError:
             raise ValueError(f"{host} is not an address in the form 192.0.2.1") from None
-    if ".." in host or len(host) > 253:
+    if len(host) > 253 or not all(0 < len(label) < 64 for label in host.split(".")):
         raise ValueError(f"{host} is not a host name")
     return host.lower()
 

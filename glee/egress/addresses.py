@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from glee.definitions.url import Url
+from glee.definitions.url import Url, parse_address
 from glee.errors import Blocked, NetworkFailed
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -32,7 +32,8 @@ class Resolver:
         """`literal_trusted`: the URL's host was written by a person, so a private literal is meant."""
         mapped = self._mapped.get(f"{url.host}:{url.port}") or self._mapped.get(url.host)
         if mapped is not None:
-            return _parse_mapped(mapped, url.port)
+            mapped_to, port = parse_address(mapped)
+            return Target(mapped_to, port or url.port)
         literal = find_literal(url.host)
         if literal is not None:
             if not literal_trusted and not is_public(literal):
@@ -66,14 +67,9 @@ def is_public(address: Address) -> bool:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(inner)
+        if address.is_reserved or address.is_site_local:
+            return False
     return address.is_global and not address.is_multicast
-
-
-def _parse_mapped(text: str, port: int) -> Target:
-    host, colon, mapped_port = text.rpartition(":")
-    if colon and mapped_port.isdigit() and (":" not in host or host.startswith("[")):
-        return Target(str(ipaddress.ip_address(host.strip("[]"))), int(mapped_port))
-    return Target(str(ipaddress.ip_address(text.strip("[]"))), port)
 
 
 async def _look_up(host: str, port: int) -> list[Address]:

@@ -9,7 +9,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
+from glee.definitions.json_text import encode_json, to_json_value
+
 MARK: Final = "[secret]"
+_URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
 class Redactor:
@@ -22,7 +25,7 @@ class Redactor:
         longest_first = sorted(forms, key=len, reverse=True)
         pattern = "|".join(map(re.escape, longest_first))
         self._text = re.compile(pattern) if forms else None
-        self._bytes = re.compile(pattern.encode()) if forms else None
+        self._bytes = re.compile(pattern.encode("utf-8", "surrogateescape")) if forms else None
 
     def text(self, text: str) -> str:
         return self._text.sub(MARK, text) if self._text else text
@@ -37,12 +40,14 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.text(key): self.value(item) for key, item in value.items()}
+            return {self.text(str(key)): self.value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self.value(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return MARK if self._text.fullmatch(str(value)) else value
-        return value
+            return MARK if self._text.search(f"{value} {encode_json(value).decode()}") else value
+        if value is None or isinstance(value, bool):
+            return value
+        return self.value(to_json_value(value))
 
     def __repr__(self) -> str:
         return "<Redactor>"
@@ -53,17 +58,20 @@ NOTHING = Redactor(())
 
 def _forms(value: str) -> set[str]:
     raw = value.encode("utf-8", "surrogateescape")
-    forms = {value, quote(value, safe=""), quote(value), quote_plus(value), json.dumps(value)[1:-1]}
-    forms.add(json.dumps(value, ensure_ascii=False)[1:-1])
+    forms = {value, raw.decode("utf-8", "replace"), repr(value)[1:-1], repr(raw)[2:-1]}
+    for percent in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        forms |= {percent, re.sub("%..", lambda code: code[0].lower(), percent)}
+    for quoted in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+        forms |= {quoted, quoted.replace("/", "\\/")}
+    forms.add(value.replace("~", "~0").replace("/", "~1"))  # in a JSON pointer
     if len(value) >= 4:
-        forms.update(_base64_forms(raw))
-        forms.add(raw.hex())
+        forms |= _base64_forms(raw) | {raw.hex(), raw.hex().upper()}
     return forms
 
 
 def _base64_forms(raw: bytes) -> set[str]:
     """As it stands alone, and the part that stays the same wherever it stands in a longer text."""
-    forms = {base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()}
+    forms = {base64.b64encode(raw).decode(), base64.b64encode(raw).decode().rstrip("=")}
     for offset in (1, 2):
         encoded = base64.b64encode(b"\0" * offset + raw).decode().rstrip("=")
         inner = encoded[offset + 1 : len(encoded) - len(encoded) % 4]
@@ -72,4 +80,4 @@ def _base64_forms(raw: bytes) -> set[str]:
     aligned = base64.b64encode(raw[: len(raw) - len(raw) % 3]).decode()
     if len(aligned) >= 8:
         forms.add(aligned)
-    return forms
+    return forms | {form.translate(_URL_SAFE) for form in forms}

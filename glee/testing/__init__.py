@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class AnsweringPerson:
     """Answers every question the same way and remembers what was asked."""
 
+    answers_in_place = True
+
     def __init__(self, answer: Answer = "yes") -> None:
         self.answer = answer
         self.questions: list[Question] = []

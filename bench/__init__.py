@@ -1,0 +1,1 @@
+"""`make bench`: what Glee costs, measured beside its peers in one interleaved run."""
