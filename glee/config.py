@@ -122,7 +122,7 @@ def get_root(start: Path | None = None) -> Path:
 def load_settings(root: Path | None = None, *, environ: Mapping[str, str] | None = None) -> Settings:
     """Settings for a project root; without one, for the working folder and no project."""
     environ = os.environ if environ is None else environ
-    home = Path(environ.get("HOME") or "~").expanduser()
+    home = _home(environ)
     base = root or Path.cwd().resolve()
     project = _project_id(base)
     settings = Settings(
@@ -139,6 +139,13 @@ def load_settings(root: Path | None = None, *, environ: Mapping[str, str] | None
     if root is not None:
         settings = _narrow(settings, root / PROJECT_FOLDER / "config.yml", may_widen=False)
     return settings
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    try:
+        return Path(environ.get("HOME") or "~").expanduser()
+    except RuntimeError as error:
+        raise ConfigError("this user has no home folder; set HOME to a folder that Glee may write to") from error
 
 
 def _xdg(environ: Mapping[str, str], name: str, default: Path) -> Path:

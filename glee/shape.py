@@ -40,8 +40,11 @@ class Shapes:
     def check_output(self, tool: Tool, output: Any) -> tuple[str, ...]:
         """What is wrong with an output, as warnings."""
         compiled = self._compiled.get(tool) or self._compile(tool)
-        if compiled.outputs is None or compiled.outputs.is_valid(output):
-            return ()
+        try:
+            if compiled.outputs is None or compiled.outputs.is_valid(output):
+                return ()
+        except ValueError as error:
+            return (f"the output cannot be checked against outputs.schema: {error}",)
         violations = compiled.outputs.violations(output)
         listed = [f"{violation.pointer or '/'}: {violation.message}" for violation in violations[:_SHOWN]]
         more = f" (and {len(violations) - _SHOWN} more)" if len(violations) > _SHOWN else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,7 +76,7 @@ def test_a_secret_in_what_surrounds_a_call_is_taken_out_too(project: Project) ->
     with project.open() as engine:
         engine.subscribe(watcher)
         engine.call_sync(call)
-    assert [name for name, event in zip(watcher.names, watcher.events) if "S3CR3T" in repr(event)] == []
+    assert [name for name, event in zip(watcher.names, watcher.events, strict=True) if "S3CR3T" in repr(event)] == []
     assert [line for line in project.audit_lines if "S3CR3T" in line] == []
 
 

@@ -59,6 +59,15 @@ class ManifestSource:
         """The folders that hold a manifest, sorted."""
         return [name for name, _ in self._scan()]
 
+    def strays(self) -> list[Problem]:
+        """What lies among the tools and is none: a folder without a manifest, a manifest without a folder."""
+        known = set(self.names())
+        try:
+            entries = sorted(entry.name for entry in os.scandir(self._folder) if not entry.name.startswith((".", "_")))
+        except OSError:
+            return []
+        return [_stray(self._folder / name) for name in entries if name not in known and _is_text(name)]
+
     def summaries(self, progress: Progress | None = None) -> Iterator[Summary]:
         cached = self._load_cache()
         entries: dict[str, _Entry] = {}
@@ -132,6 +141,16 @@ class ManifestSource:
 def _is_text(name: str) -> bool:
     """False for a folder whose name is not UTF-8, which nothing can print or keep."""
     return not any("\udc80" <= character <= "\udcff" for character in name)
+
+
+def _stray(path: Path) -> Problem:
+    if path.is_dir():
+        near = sorted(file.name for file in path.iterdir() if file.suffix in (".yml", ".yaml"))
+        hint = f"rename {near[0]} to {MANIFEST}" if near else f"write {path.name}/{MANIFEST}, or remove the folder"
+        message = f"the folder has no {MANIFEST}"
+    else:
+        message, hint = "a tool is a folder, not a file", f"move it to {path.stem}/{MANIFEST}, or remove it"
+    return Problem(file=str(path), line=1, column=1, field="", rule="folder", message=message, hint=hint)
 
 
 def reason(found: Found | None) -> str:

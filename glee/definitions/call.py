@@ -10,7 +10,7 @@ from msgspec import Struct
 from glee.errors import InvalidInput
 
 
-class Caller(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Caller(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Through which door a call came, and on whose behalf."""
 
     agent: str | None = None
@@ -20,7 +20,7 @@ class Caller(Struct, frozen=True, kw_only=True, omit_defaults=True):
     door: str = "python"
 
 
-class Trace(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Trace(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """W3C trace context, passed on as it came."""
 
     traceparent: str | None = None
@@ -56,5 +56,5 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     def from_json(cls, data: bytes | str) -> Call:
         try:
             return msgspec.json.decode(data, type=cls)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise InvalidInput(f'not a call: {error}; it needs at least {{"tool": "NAME"}}') from error

@@ -10,6 +10,7 @@ import msgspec
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _decode = msgspec.json.Decoder().decode
+_NATIVE = (str, int, bool, type(None))
 
 
 def encode_json(value: Any) -> bytes:
@@ -19,7 +20,9 @@ def encode_json(value: Any) -> bytes:
     except OverflowError:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"), default=str).encode()
+        plain = json.dumps(msgspec.to_builtins(value, str_keys=True, enc_hook=str))
+        finite = json.loads(plain, parse_constant=lambda _: None)
+        return json.dumps(finite, separators=(",", ":")).encode()
 
 
 def decode_json(data: bytes | str) -> Any:
@@ -32,7 +35,7 @@ def decode_json(data: bytes | str) -> Any:
 
 def to_json_value(value: Any) -> Any:
     """Any Python value as plain JSON types: dataclasses, dates, enums and the like included."""
-    if isinstance(value, str | int | bool | None):
+    if type(value) in _NATIVE:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
+
+from glee.definitions.json_text import encode_json
 
 _TOKEN = re.compile(r"\$\$\{|\$\{([^${}]*)\}")
 
@@ -89,7 +90,7 @@ def parse_template(text: str) -> Template:
 
 def has_unclosed(text: str) -> bool:
     """True for a `${` that no `}` closes."""
-    return "${" in _TOKEN.sub("", text)
+    return "${" in _TOKEN.sub(" ", text)
 
 
 def to_text(value: Any) -> str:
@@ -102,7 +103,7 @@ def to_text(value: Any) -> str:
         return "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    return msgspec.json.encode(value).decode()
+    return encode_json(value).decode()
 
 
 def fill_value(value: Any, values: Mapping[str, Any]) -> Any:

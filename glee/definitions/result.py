@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from glee.definitions.json_text import encode_json
 from glee.errors import GleeError
 
 
@@ -43,7 +44,7 @@ class Result(Struct, frozen=True, kw_only=True):
     duration_ms: float = 0.0
 
     def to_json(self) -> bytes:
-        return msgspec.json.encode(self)
+        return encode_json(self)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Result:

@@ -7,24 +7,27 @@ import json
 import re
 from typing import Any, Final
 
-ANY_REST: Final = "\x00glee:rest"
+ANY_REST: Final = "\x7fglee:rest"
+"""Sorts behind the names of fields, so that it is shown last."""
 _ANY_STRING: Final = "..."
-_STRING_OR_REST = re.compile(r'"(?:[^"\\]|\\.)*"|,?\s*\.\.\.(?=\s*[\]}])')
+_STRING_OR_REST = re.compile(r'"(?:[^"\\]|\\.)*+"?|\.\.\.(?=\s*([\]}]))', re.DOTALL)
+_OF_THE_WHOLE: Final = {"anyOf", "oneOf", "not", "const", "enum", "uniqueItems", "contains"}
+"""Rules that judge a list or mapping by everything in it."""
 
 
 def parse_expected(text: str) -> Any:
     """The JSON value that a text stands for, ANY_REST in place of a trailing `...`; ValueError if it is none."""
 
     def replace(match: re.Match[str]) -> str:
-        token = match[0]
-        if token.startswith('"'):
-            return token
-        comma = "," if token.startswith(",") else ""
-        closing = text[match.end() :].lstrip()[:1]
+        if match[1] is None:
+            return match[0]
         rest = json.dumps(ANY_REST)
-        return f"{comma}{rest}" if closing == "]" else f"{comma}{rest}: true"
+        return rest if match[1] == "]" else f"{rest}: true"
 
-    return json.loads(_STRING_OR_REST.sub(replace, text))
+    try:
+        return json.loads(_STRING_OR_REST.sub(replace, text))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def matches(expected: Any, actual: Any) -> bool:
@@ -63,20 +66,33 @@ def without_rest(expected: Any) -> Any:
     return expected
 
 
-def is_open(expected: Any, path: tuple[str | int, ...]) -> bool:
-    """True where the expectation leaves something open at a path: `...` there, or `"..."` itself."""
+def is_open(expected: Any, path: tuple[str | int, ...], rule: str) -> bool:
+    """True where the expectation leaves open what a schema's rule objects to at a path."""
     for part in path:
         try:
             expected = expected[part]
         except (KeyError, IndexError, TypeError):
             return True
-    return expected == _ANY_STRING or (isinstance(expected, dict | list) and ANY_REST in expected)
+    if expected == _ANY_STRING:
+        return rule != "type"
+    return _holds_open(expected) if rule in _OF_THE_WHOLE else _has_rest(expected)
+
+
+def _has_rest(expected: Any) -> bool:
+    return isinstance(expected, dict | list) and ANY_REST in expected
+
+
+def _holds_open(expected: Any) -> bool:
+    if isinstance(expected, dict | list):
+        items = expected.values() if isinstance(expected, dict) else expected
+        return _has_rest(expected) or any(map(_holds_open, items))
+    return bool(expected == _ANY_STRING)
 
 
 def show(value: Any) -> str:
     """As a person would write it, for a diff."""
     text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
-    return text.replace(f'"{json.dumps(ANY_REST)[1:-1]}": true', "...").replace(json.dumps(ANY_REST), "...")
+    return text.replace(f'"{ANY_REST}": true', "...").replace(f'"{ANY_REST}"', "...")
 
 
 def diff(expected: str, actual: str) -> str:

@@ -5,40 +5,37 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import typing
+import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from glee.definitions.context import Context
-from glee.definitions.json_text import encode_json, to_json_value
+from glee.definitions.json_text import encode_json
 from glee.definitions.permissions import Permissions
 from glee.definitions.tool import (
     GROUPS,
     Approval,
     Example,
-    Format,
     FunctionExec,
     Origin,
-    Outputs,
-    Schema,
     Tool,
 )
 from glee.errors import DefinitionError
+from glee.formats.signature import read_docstring, read_hints, read_inputs, read_outputs
+from glee.schemas import load_schema
 from glee.schemas.validator import Validator
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_PLAIN = (str, int, float, bool, type(None), Any, list, dict)
-_SECTIONS = ("Args:", "Arguments:", "Parameters\n", ":param ", "Params:", "Returns:", ":return", "Returns\n")
 
 
 class FunctionTool(Generic[P, R]):
     """A function that is also a tool. Called directly, it is still just the function."""
 
     def __init__(self, function: Callable[P, R], options: Mapping[str, Any]) -> None:
+        if not callable(function) or not hasattr(function, "__qualname__"):
+            raise DefinitionError(f"{function!r} is not a function; write a def that calls it")
         functools.update_wrapper(self, function)
         self._function = function
         self._options = options
@@ -122,36 +119,52 @@ def define(
 ) -> Tool:
     """The definition of a function."""
     target = f"{function.__module__}:{function.__qualname__}"
-    text, parameter_texts = _read_docstring(function)
-    hints = _hints(function, target)
-    inputs, converters, context_parameter = _inputs(function, hints, parameter_texts, target)
+    text, parameter_texts = read_docstring(function)
+    hints = read_hints(function, target)
+    inputs = read_inputs(function, hints, parameter_texts, target)
+    granted: Permissions = _convert(permissions or {}, Permissions, target, "permissions")
+    asked, text = _approval(approval, target), description or text
     definition = Tool(
-        name=name or function.__name__,
-        description=description or text or function.__name__.replace("_", " "),
+        name=_name(name or function.__name__, target),
+        description=text or function.__name__.replace("_", " "),
         kind="function",
         version=version,
-        inputs=inputs,
-        outputs=_outputs(hints.get("return", Any)),
+        inputs=inputs.schema,
+        outputs=read_outputs(hints.get("return", Any)),
         exec=FunctionExec(
             function=function,
             target=target,
             asynchronous=inspect.iscoroutinefunction(function),
-            context_parameter=context_parameter,
-            converters=converters,
+            context_parameter=inputs.context_parameter,
+            integers=inputs.integers,
+            converters=inputs.converters,
             blocking=blocking,
-            timeout_ms=timeout_ms,
+            timeout_ms=_timeout(timeout_ms, target),
         ),
-        permissions=_convert(permissions or {}, Permissions, target, "permissions"),
-        approval=_approval(approval, target),
+        permissions=granted,
+        approval=asked,
         examples=tuple(_convert(example, Example, target, "examples") for example in examples),
         group=_group(group, target),
         dangerous=dangerous,
         idempotent=idempotent,
         origin=Origin(source="program", location=target),
-        digest=hashlib.sha256(target.encode() + encode_json(inputs)).hexdigest(),
+        digest=hashlib.sha256(encode_json([target, version, text, inputs.schema, granted, asked])).hexdigest(),
     )
     _check_examples(definition, target)
     return definition
+
+
+def _name(name: str, target: str) -> str:
+    rule = load_schema("tool")["properties"]["name"]
+    if len(name) > rule["maxLength"] or not re.fullmatch(rule["pattern"], name):
+        raise DefinitionError(f"{target}: {name!r} cannot name a tool; use letters, digits, _ . and -")
+    return name
+
+
+def _timeout(timeout_ms: int | None, target: str) -> int | None:
+    if timeout_ms is not None and timeout_ms < 1:
+        raise DefinitionError(f"{target}: timeout_ms is {timeout_ms}; give at least one millisecond")
+    return timeout_ms
 
 
 def _is_method(function: Callable[..., Any]) -> bool:
@@ -161,113 +174,6 @@ def _is_method(function: Callable[..., Any]) -> bool:
     parameters = list(inspect.signature(function).parameters)
     in_class = "." in function.__qualname__ and not function.__qualname__.rsplit(".", 1)[0].endswith("<locals>")
     return in_class and bool(parameters) and parameters[0] in ("self", "cls")
-
-
-def _hints(function: Callable[..., Any], target: str) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError) as error:
-        raise DefinitionError(f"{target}: an annotation cannot be read: {error}; import the type it names") from error
-
-
-def _inputs(
-    function: Callable[..., Any], hints: Mapping[str, Any], texts: Mapping[str, str], target: str
-) -> tuple[Schema, dict[str, Any], str | None]:
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    converters: dict[str, Any] = {}
-    definitions: dict[str, Any] = {}
-    context_parameter = None
-    for name, parameter in inspect.signature(function).parameters.items():
-        hint = hints.get(name, Any)
-        if hint is Context:
-            context_parameter = name
-            continue
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise DefinitionError(f"{target}: the parameter {name} has no name of its own; tools take named inputs")
-        schema, defs = _schema_of(hint, f"{target}: the parameter {name}")
-        definitions.update(defs)
-        schema = {**schema, **_describe(hint, texts.get(name))}
-        if parameter.default is parameter.empty:
-            required.append(name)
-        elif _is_json(parameter.default):
-            schema["default"] = to_json_value(parameter.default)
-        properties[name] = schema
-        if not _is_plain(hint):
-            converters[name] = hint
-    inputs: Schema = {"type": "object", "additionalProperties": False, "properties": properties}
-    if required:
-        inputs["required"] = required
-    if definitions:
-        inputs["$defs"] = definitions
-    return inputs, converters, context_parameter
-
-
-def _schema_of(hint: Any, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    if hint is Any:
-        return {}, {}
-    try:
-        (schema,), definitions = msgspec.json.schema_components([hint], ref_template="#/$defs/{name}")
-    except TypeError as error:
-        raise DefinitionError(
-            f"{where} has a type no JSON Schema can be made of: {error}; "
-            "use plain types, Literal, enums, dataclasses or TypedDicts"
-        ) from error
-    return schema, definitions
-
-
-def _describe(hint: Any, text: str | None) -> dict[str, str]:
-    for extra in getattr(hint, "__metadata__", ()):
-        if isinstance(extra, str):
-            text = extra
-    return {"description": text} if text else {}
-
-
-def _is_plain(hint: Any) -> bool:
-    """True for types whose JSON value is already what the function expects."""
-    origin = typing.get_origin(hint)
-    if origin is None:
-        return hint in _PLAIN
-    arguments = typing.get_args(hint)
-    if origin is typing.Annotated:
-        return _is_plain(arguments[0])
-    if origin is Literal:
-        return all(isinstance(item, str | int | bool | None) for item in arguments)
-    if origin in (list, dict, typing.Union) or str(origin) == "<class 'types.UnionType'>":
-        return all(_is_plain(argument) for argument in arguments)
-    return False
-
-
-def _is_json(value: Any) -> bool:
-    try:
-        encode_json(to_json_value(value))
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _outputs(hint: Any) -> Outputs:
-    if hint is str:
-        return Outputs(format="text")
-    form: Format = "json"
-    if hint in (Any, None, type(None)):
-        return Outputs(format=form)
-    try:
-        schema, definitions = _schema_of(hint, "the return value")
-    except DefinitionError:
-        return Outputs(format=form)
-    return Outputs(format=form, schema={**schema, "$defs": definitions} if definitions else schema)
-
-
-def _read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    text = inspect.getdoc(function) or ""
-    if not any(section in text for section in _SECTIONS):
-        return text.strip(), {}
-    import docstring_parser
-
-    parsed = docstring_parser.parse(text)
-    whole = "\n\n".join(filter(None, (parsed.short_description, parsed.long_description)))
-    return whole.strip(), {p.arg_name: p.description for p in parsed.params if p.description}
 
 
 def _convert(value: Any, kind: type[Any], target: str, field: str) -> Any:
@@ -281,7 +187,7 @@ def _convert(value: Any, kind: type[Any], target: str, field: str) -> Any:
 
 def _approval(value: Any, target: str) -> Approval:
     if isinstance(value, str):
-        return Approval(required=True, reason=value)
+        value = Approval(required=True, reason=value)
     approval: Approval = _convert(value or {}, Approval, target, "approval")
     if approval.required and not approval.reason.strip():
         raise DefinitionError(f"{target}: approval is required without a reason; say what a person should know")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
+import reprlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,8 @@ from glee.definitions.tool import (
     Tool,
 )
 from glee.formats import yaml_text
-from glee.formats.checks import Finding, check_manifest
+from glee.formats.checks import check_manifest
+from glee.formats.finding import Finding
 from glee.formats.surroundings import check_surroundings
 from glee.schemas import load_schema
 from glee.schemas.validator import Validator, nearest
@@ -58,6 +61,8 @@ def lint_manifest(path: Path, *, root: Path, search_path: str, shown: str | None
 
 def _read(path: Path, file: str) -> tuple[Reading, yaml_text.Document | None]:
     try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is not a file")
         with path.open("rb") as stream:
             data = stream.read(yaml_text.MAX_BYTES + 1)
     except OSError as error:
@@ -112,8 +117,9 @@ def find_all(manifest: Any, folder: str) -> Iterator[Finding]:
 
 def to_tool(manifest: Mapping[str, Any], *, path: Path, digest: str) -> Tool:
     """A checked manifest as a value."""
-    kind = manifest["kind"]
-    execution: Any = msgspec.convert(manifest["exec"][kind], _EXECS[kind])
+    kind, version = manifest["kind"], manifest.get("version", 1)
+    # The schema has checked every type; strict=False only lets 30000.0 be the whole number it is.
+    execution: Any = msgspec.convert(manifest["exec"][kind], _EXECS[kind], strict=False)
     outputs = dict(manifest.get("outputs") or {})
     outputs.setdefault("format", _default_format(execution))
     group = manifest.get("group")
@@ -121,7 +127,7 @@ def to_tool(manifest: Mapping[str, Any], *, path: Path, digest: str) -> Tool:
         name=manifest["name"],
         description=manifest["description"],
         kind=kind,
-        version=manifest.get("version", 1),
+        version=int(version) if isinstance(version, float) else version,
         inputs=manifest["inputs"]["schema"],
         outputs=msgspec.convert(outputs, Outputs),
         exec=execution,
@@ -159,21 +165,23 @@ def _from_schema(path: yaml_text.Path, schema_path: yaml_text.Path, error: Any) 
             hint = f"did you mean {near}?" if near else f"remove it; known here: {', '.join(known)}"
             yield Finding((*path, word), "unknown", f"the field {word!r} is unknown", hint, key=True)
     elif name == "required":
-        yield Finding(path, "required", f"the field {kind.property!r} is missing", f"add {kind.property}:")
+        yield Finding(
+            (*path, kind.property), "required", f"the field {kind.property!r} is missing", f"add {kind.property}:"
+        )
     elif name == "enum":
         near = nearest(str(error.instance), [str(option) for option in kind.options])
         options = ", ".join(map(str, kind.options))
         yield Finding(
             path,
             "enum",
-            f"{error.instance!r} is not one of {options}",
+            f"{reprlib.repr(error.instance)} is not one of {options}",
             f"did you mean {near}?" if near else "use one of these",
         )
     elif name == "pattern" and path == ("name",):
         yield Finding(
             path,
             "name",
-            f"{error.instance!r} cannot name a folder and a tool",
+            f"{reprlib.repr(error.instance)} cannot name a folder and a tool",
             "use letters, digits, _ . and -, and begin with a letter or digit",
         )
     else:

@@ -11,6 +11,7 @@ from glee.errors import DefinitionError
 from glee.schemas import load_schema
 
 ScaffoldKind = Literal["http", "command", "python"]
+_NOT_TEXT: Final = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _HERE: Final = Path(__file__).parent / "scaffolds"
 
 CONFIG: Final = """\
@@ -32,7 +33,8 @@ def check_name(name: str) -> None:
     plain = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", name)
     if not plain or not re.search(pattern, name):
         raise DefinitionError(
-            f"{name!r} cannot name a tool; use letters, digits, _ . and -, and begin with a letter or digit"
+            f"{name[:60]!r} cannot name a tool; use letters, digits, _ . and -, at most 128 of them, "
+            "and begin with a letter or digit"
         )
 
 
@@ -49,7 +51,8 @@ def write_tool(tools: Path, name: str, kind: ScaffoldKind) -> Path:
     try:
         for source in sorted(_HERE.glob(f"{kind}.*")):
             target = draft / source.name.removeprefix(f"{kind}.")
-            target.write_text(source.read_text().replace("@NAME@", name))
+            text = source.read_text().replace("name: @NAME@", f"name: {_quoted(name)}").replace("@NAME@", name)
+            target.write_text(text)
             if target.suffix == ".sh":
                 target.chmod(0o755)
         draft.rename(folder)
@@ -57,3 +60,8 @@ def write_tool(tools: Path, name: str, kind: ScaffoldKind) -> Path:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return folder / "tool.yml"
+
+
+def _quoted(name: str) -> str:
+    """For YAML, in which 123, 1e3, no and null are not text."""
+    return name if re.match(r"[A-Za-z_]", name) and name.lower() not in _NOT_TEXT else f'"{name}"'

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from glee.definitions.tool import CommandExec, PythonExec, Tool
-from glee.formats.checks import Finding
+from glee.formats.finding import Finding
 
 
 def find_program(execution: CommandExec, root: Path, search_path: str) -> Path | None:
@@ -24,7 +24,7 @@ def find_program(execution: CommandExec, root: Path, search_path: str) -> Path |
         if found:
             return Path(found)
     path = root / name
-    return path if path.is_file() and os.access(path, os.X_OK) else None
+    return path if _is_file(path) and os.access(path, os.X_OK) else None
 
 
 def find_interpreter(execution: PythonExec, root: Path) -> Path | None:
@@ -32,7 +32,7 @@ def find_interpreter(execution: PythonExec, root: Path) -> Path | None:
     if execution.venv is None:
         return Path(sys.executable)
     path = root / execution.venv / "bin" / "python"
-    return path if os.access(path, os.X_OK) else None
+    return path if _is_file(path) and os.access(path, os.X_OK) else None
 
 
 def check_surroundings(tool: Tool, root: Path, search_path: str) -> Iterator[Finding]:
@@ -51,9 +51,9 @@ def _check_program(execution: CommandExec, root: Path, search_path: str) -> Iter
         return
     path = root / execution.entrypoint
     where = ("exec", "command", "entrypoint")
-    if path.is_dir():
+    if _is_folder(path):
         yield Finding(where, "entrypoint", f"{path} is a folder", "name a program")
-    elif path.is_file():
+    elif _is_file(path):
         yield Finding(where, "entrypoint", f"{path} may not be executed", f"run chmod +x {execution.entrypoint}")
     elif "/" in execution.entrypoint:
         yield Finding(where, "entrypoint", f"{path} does not exist", "create it, or correct the path")
@@ -67,7 +67,7 @@ def _check_program(execution: CommandExec, root: Path, search_path: str) -> Iter
 
 
 def _check_folder(kind: str, cwd: str, root: Path) -> Iterator[Finding]:
-    if not (root / cwd).is_dir():
+    if not _is_folder(root / cwd):
         yield Finding(
             ("exec", kind, "cwd"), "cwd", f"the folder {root / cwd} does not exist", "create it, or correct the path"
         )
@@ -90,8 +90,8 @@ def _check_module(tool: Tool, execution: PythonExec, root: Path) -> Iterator[Fin
     file = _find_module(execution.module, places)
     if file is None:
         top = execution.module.split(".")[0]
-        if not any(
-            (folder / top).is_dir() or (folder / f"{top}.py").is_file() for folder in _installed(execution, root)
+        if top not in sys.stdlib_module_names and not any(
+            _may_hold(folder, top) for folder in _installed(execution, root)
         ):
             looked = " or ".join(map(str, places))
             yield Finding(
@@ -111,11 +111,26 @@ def _check_module(tool: Tool, execution: PythonExec, root: Path) -> Iterator[Fin
         )
 
 
+def _is_file(path: Path) -> bool:
+    """A name too long for the disk is merely not there."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def _find_module(module: str, places: list[Path]) -> Path | None:
     parts = module.split(".")
     for place in places:
         for file in (place.joinpath(*parts).with_suffix(".py"), place.joinpath(*parts, "__init__.py")):
-            if file.is_file():
+            if _is_file(file):
                 return file
     return None
 
@@ -123,14 +138,25 @@ def _find_module(module: str, places: list[Path]) -> Path | None:
 def _installed(execution: PythonExec, root: Path) -> list[Path]:
     if execution.venv is None:
         return [Path(entry) for entry in sys.path if entry]
-    return list((root / execution.venv).glob("lib/python*/site-packages"))
+    venv = root / execution.venv
+    return list(venv.glob("lib/python*/site-packages")) if _is_folder(venv) else []
+
+
+def _may_hold(folder: Path, top: str) -> bool:
+    """True if a module may come from a folder of packages; most .pth files there can lead anywhere."""
+    if _is_folder(folder / top) or _is_file(folder / f"{top}.py"):
+        return True
+    if not _is_folder(folder):
+        return False
+    elsewhere = {file.name for file in folder.glob("*.pth")} - {"distutils-precedence.pth"}
+    return bool(elsewhere) or any(True for _ in folder.glob(f"{top}.*.so"))
 
 
 def _names_in(file: Path) -> set[str] | None:
     """The names a module binds at its top; None if that cannot be told without running it."""
     try:
         tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     names: set[str] = set()
     for node in tree.body:
@@ -140,7 +166,7 @@ def _names_in(file: Path) -> set[str] | None:
             names.update(alias.asname or alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names.update(target.id for target in targets if isinstance(target, ast.Name))
+            names.update(part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
         elif not isinstance(node, ast.Expr):
             return None
-    return None if "*" in names else names
+    return None if names & {"*", "__getattr__"} else names

@@ -13,6 +13,8 @@ from typing import Any, Final
 import yaml
 from msgspec import Struct
 
+from glee.formats.yaml_scalars import AMBIGUOUS, resolve_plain
+
 MAX_BYTES: Final = 1_048_576
 MAX_VALUES: Final = 50_000
 MAX_DEPTH: Final = 100
@@ -20,17 +22,10 @@ MAX_DEPTH: Final = 100
 Path = tuple[str | int, ...]
 Place = tuple[int, int]
 
-_AMBIGUOUS = {word for w in ("yes", "no", "on", "off") for word in (w, w.title(), w.upper())}
-_NULLS = {"", "~", "null", "Null", "NULL"}
-_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
-_OLD_OCTAL = re.compile(r"[-+]?0[0-9_]+")
-_BASED = re.compile(r"0x[0-9a-fA-F]+|0o[0-7]+")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's, where PyYAML was built with it."""
 _STRING_TAG = "tag:yaml.org,2002:str"
+_PAIR = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
 
 class Fault(Struct, frozen=True):
@@ -88,27 +83,38 @@ def parse_text(text: str) -> Document:
     """Reads a text. Never raises: what is wrong is in `faults`."""
     reader = _Reader()
     try:
-        reader.read(text)
+        reader.read(_join_pairs(text) if text[:1] == "{" else text)
     except yaml.MarkedYAMLError as error:
         reader.faults.append(_translate(error, text))
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        reader.faults.append(
-            Fault(
-                (),
-                (line, 1),
-                "character",
-                f"character {error.character!r} is not allowed in YAML",
-                "remove it, or write it as an escape in double quotes",
-            )
-        )
+        before = text.encode()[: error.position].decode(errors="ignore")
+        reader.faults.append(_bad_character(before, error.character))
+    except UnicodeEncodeError as error:
+        reader.faults.append(_bad_character(text[: error.start], ord(text[error.start])))
     except _Stop:
         pass
     return Document(reader.root, reader.places, reader.keys, tuple(reader.faults))
 
 
+def _join_pairs(text: str) -> str:
+    """JSON writes characters beyond the basic plane as two escapes, which libyaml does not take."""
+
+    def join(match: re.Match[str]) -> str:
+        high, low = match[1], match[2]
+        return chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF)) if high else match[0]
+
+    return _PAIR.sub(join, text)
+
+
 def _broken(place: Place, rule: str, message: str, hint: str) -> Document:
     return Document(None, {}, {}, (Fault((), place, rule, message, hint),))
+
+
+def _bad_character(before: str, character: int | str) -> Fault:
+    code = character if isinstance(character, int) else ord(character)
+    place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+    message = f"the character U+{code:04X} is not allowed in YAML"
+    return Fault((), place, "character", message, "remove it, or write it as an escape in double quotes")
 
 
 def _translate(error: yaml.MarkedYAMLError, text: str) -> Fault:
@@ -143,7 +149,8 @@ class _Reader:
         self.keys: dict[Path, Place] = {}
         self.faults: list[Fault] = []
         self.stack: list[_Frame] = []
-        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.anchors: dict[str, tuple[Any, int, int]] = {}
+        """Value, how many values it holds, and how deep it goes."""
         self.values = 0
         self.documents = 0
 
@@ -183,7 +190,7 @@ class _Reader:
         self.places[path] = place
         value = self.resolve(event, path, place)
         if event.anchor:
-            self.anchors[event.anchor] = (value, 1)
+            self.anchors[event.anchor] = (value, 1, 0)
         self.put(value)
 
     def expects_key(self) -> bool:
@@ -196,7 +203,7 @@ class _Reader:
         path = (*top.path, key)
         if key == "<<" and event.implicit[0]:
             self.stop(event, "merge", "merge keys (<<) are not part of YAML 1.2", "repeat the fields instead")
-        if event.implicit[0] and key in _AMBIGUOUS:
+        if event.implicit[0] and key in AMBIGUOUS:
             self.fault(
                 path, place, "boolean", f"the key {key} is true or false to some readers", f'write "{key}" in quotes'
             )
@@ -216,50 +223,15 @@ class _Reader:
             return text
         if not event.implicit[0] or event.tag:
             return text
-        if text in _NULLS:
-            return None
-        if text in _BOOLEANS:
-            return _BOOLEANS[text]
-        first = text[0]
-        if first.isdigit() or first in "+-.":
-            return self.resolve_number(text, path, place)
-        if text in _AMBIGUOUS:
-            self.fault(
-                path,
-                place,
-                "boolean",
-                f"{text} is a boolean to some readers and text to others",
-                f'write {"true" if text.lower() in ("yes", "on") else "false"}, or "{text}" in quotes',
-            )
-        return text
-
-    def resolve_number(self, text: str, path: Path, place: Place) -> Any:
-        if _INTEGER.fullmatch(text):
-            return int(text) if len(text) < 400 else text
-        if _OLD_OCTAL.fullmatch(text):
-            self.fault(
-                path,
-                place,
-                "octal",
-                f"{text} is octal to some readers and decimal to others",
-                f'write "{text}" in quotes, or the number without the leading zero',
-            )
-            return text
-        if _BASED.fullmatch(text):
-            return int(text, 0)
-        if _FLOAT.fullmatch(text):
-            number = float(text)
-            if number not in (float("inf"), float("-inf")):
-                return number
-        if _NOT_FINITE.fullmatch(text) or _FLOAT.fullmatch(text):
-            self.fault(path, place, "number", f"{text} cannot be written in JSON", "use a finite number, or quotes")
-        return text
+        value, doubt = resolve_plain(text)
+        if doubt is not None:
+            self.fault(path, place, *doubt)
+        return value
 
     def open(self, value: dict[str, Any] | list[Any], event: Any) -> None:
         if self.stack and self.expects_key():
             self.stop(event, "key", "a list or mapping cannot be a key", "use a plain word as the key")
-        if len(self.stack) >= MAX_DEPTH:
-            self.stop(event, "depth", f"more than {MAX_DEPTH} levels deep", "flatten the definition")
+        self.check_depth(len(self.stack) + 1, event)
         path = self.next_path()
         self.places[path] = (event.start_mark.line + 1, event.start_mark.column + 1)
         if event.tag and event.tag not in ("!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
@@ -269,7 +241,7 @@ class _Reader:
     def close(self) -> None:
         frame = self.stack.pop()
         if frame.anchor:
-            self.anchors[frame.anchor] = (frame.value, _count(frame.value))
+            self.anchors[frame.anchor] = (frame.value, *_measure(frame.value))
         self.put(frame.value)
 
     def alias(self, event: Any) -> None:
@@ -280,9 +252,10 @@ class _Reader:
                 f"*{event.anchor} refers to itself or to nothing before it",
                 f"define &{event.anchor} above",
             )
-        value, size = self.anchors[event.anchor]
+        value, size, depth = self.anchors[event.anchor]
         self.values += size
         self.check_size(event)
+        self.check_depth(len(self.stack) + depth, event)
         if self.stack and self.expects_key():
             self.stop(event, "key", "an alias cannot be a key", "write the key out")
         self.places[self.next_path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
@@ -316,6 +289,10 @@ class _Reader:
                 "write less, or fewer aliases",
             )
 
+    def check_depth(self, depth: int, event: Any) -> None:
+        if depth > MAX_DEPTH:
+            self.stop(event, "depth", f"more than {MAX_DEPTH} levels deep", "flatten the definition")
+
     def fault(self, path: Path, place: Place, rule: str, message: str, hint: str) -> None:
         self.faults.append(Fault(path, place, rule, message, hint))
 
@@ -325,13 +302,13 @@ class _Reader:
         raise _Stop
 
 
-def _count(value: Any) -> int:
-    total, todo = 0, [value]
+def _measure(value: Any) -> tuple[int, int]:
+    """How many values it holds, itself included, and how deep its lists and mappings go."""
+    total, deepest, todo = 0, 0, [(value, 0)]
     while todo and total <= MAX_VALUES:
-        item = todo.pop()
+        item, above = todo.pop()
         total += 1
-        if isinstance(item, dict):
-            todo.extend(item.values())
-        elif isinstance(item, list):
-            todo.extend(item)
-    return total
+        if isinstance(item, dict | list):
+            deepest = max(deepest, above + 1)
+            todo.extend((child, above + 1) for child in (item.values() if isinstance(item, dict) else item))
+    return total, deepest

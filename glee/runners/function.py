@@ -55,7 +55,7 @@ class FunctionRunner:
             return Outcome(output=value if type(value) in _NATIVE else _to_output(value))
         except (CallError, GeneratorExit, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _describe(execution, error) from error
         finally:
             if cancelled is not _NEVER:
@@ -99,6 +99,9 @@ class FunctionRunner:
 
 def _arguments(run: Run, execution: FunctionExec, cancelled: threading.Event) -> dict[str, Any]:
     arguments = run.arguments
+    for name in execution.integers:
+        if type(arguments.get(name)) is float:
+            arguments = {**arguments, name: int(arguments[name])}
     if execution.converters:
         arguments = {**arguments}
         for name, kind in execution.converters.items():
@@ -111,7 +114,7 @@ def _arguments(run: Run, execution: FunctionExec, cancelled: threading.Event) ->
 
 def _convert(name: str, value: Any, kind: Any) -> Any:
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, str_keys=True)
     except msgspec.ValidationError as error:
         violation = {"pointer": f"/{name}", "rule": "type", "message": str(error), "hint": f"change `{name}`"}
         raise InvalidInput(f"{name}: {error}", details={"violations": [violation]}) from error
@@ -122,7 +125,7 @@ def _context(run: Run, cancelled: threading.Event) -> Context:
         call_id=run.call_id,
         caller=run.caller,
         workdir=run.root,
-        environment=MappingProxyType(dict(run.secrets)),
+        environment=MappingProxyType(run.secrets),
         sandbox="none: a function of this process, with all its rights",
         progress=run.progress,
         cancelled=cancelled,
@@ -146,7 +149,7 @@ def _timed_out(run: Run) -> TimedOut:
     return error
 
 
-def _describe(execution: FunctionExec, error: Exception) -> ToolException:
+def _describe(execution: FunctionExec, error: BaseException) -> ToolException:
     name = type(error).__name__
     return ToolException(
         f"{execution.function.__name__} raised {name}: {error}",

@@ -18,11 +18,14 @@ def main(channel):
     os.dup2(null, 0)
     sys.path[:0] = request["path"]
     try:
-        answer = json.dumps({"value": call(request)}, default=plain, allow_nan=False)
+        answer = json.dumps({"value": call(request)}, default=plain, allow_nan=False, ensure_ascii=False)
     except BaseException as error:
-        answer = json.dumps(describe(error))
-    sys.stdout.flush()
-    with open(channel, "w", encoding="ascii") as file:
+        answer = json.dumps(describe(error), ensure_ascii=False)
+    try:
+        sys.stdout.flush()
+    except Exception:  # noqa: S110 the function closed or replaced it
+        pass
+    with open(channel, "w", encoding="utf-8", errors="replace") as file:
         file.write(answer)
 
 

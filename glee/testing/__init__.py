@@ -75,7 +75,7 @@ class Project:
         if not isinstance(manifest, str):
             import json
 
-            manifest = json.dumps(manifest, indent=2)
+            manifest = json.dumps(manifest, indent=2, ensure_ascii=False)
         return self.write(f".glee/tools/{name}/tool.yml", manifest)
 
     def add_command(self, name: str, script: str, **fields: Any) -> Path:

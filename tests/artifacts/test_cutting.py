@@ -90,7 +90,7 @@ def test_a_preview_shows_the_beginning_and_counts_the_rest() -> None:
 
     assert preview_json(value, 30_000, 5_000, HANDLE) == {
         "cut": True,
-        "notice": f"30,000 characters are too many to return; read the whole as {HANDLE}",
+        "notice": f"30,000 characters are too many to return; the whole is {HANDLE}",
         "artifact": HANDLE,
         "characters": 30_000,
         "preview": {

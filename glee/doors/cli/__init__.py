@@ -7,6 +7,7 @@ from importlib import import_module
 
 import click
 
+from glee.doors.cli.screen import colour, prepare_streams, settle_streams
 from glee.version import VERSION
 
 COMMANDS = {
@@ -18,7 +19,7 @@ COMMANDS = {
     "lint": "Check every definition; say what is wrong and how to mend it.",
     "test": "Run the examples in the definitions as tests.",
     "artifact": "Print an output that was too large to return.",
-    "completion": "Print the script that completes commands and tool names in a shell.",
+    "completion": "Print the script for tab completion in a shell.",
 }
 
 
@@ -38,12 +39,12 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
-        if name and name not in COMMANDS and not name.startswith("-"):
+        if name not in COMMANDS and not name.startswith("-"):
             import difflib
 
             near = difflib.get_close_matches(name, COMMANDS, n=1)
-            hint = f" Did you mean {near[0]}?" if near else " `glee --help` lists them."
-            ctx.fail(f"There is no command {name!r}.{hint}")
+            hint = f"did you mean {near[0]}?" if near else "`glee --help` lists them"
+            ctx.fail(f"there is no command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -62,26 +63,29 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Turns every error into a sentence and an exit status; nothing here prints a traceback."""
+    """Turns every error into a sentence and an exit status."""
+    prepare_streams()
     try:
-        status = cli.main(prog_name="glee", standalone_mode=False)
-    except click.exceptions.Exit as done:
-        status = done.exit_code
-    except click.Abort:
-        click.echo("aborted", err=True)
-        status = 130
-    except KeyboardInterrupt:
-        status = 130
-    except click.ClickException as error:
-        error.show()
-        status = 2
-    except BrokenPipeError:
-        import os
+        status = _run()
+    except BrokenPipeError:  # whoever read what we write has gone, and needs no more words
+        status = 1
+    sys.exit(status if settle_streams() else status or 1)
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
+
+def _run() -> int:
+    try:
+        status = cli.main(prog_name="glee", standalone_mode=False, color=colour())
+    except (click.Abort, KeyboardInterrupt):
+        from glee.doors.cli.failures import fail
+
+        fail("cancelled")
+        return 130
+    except click.ClickException as error:
+        from glee.doors.cli.failures import report_usage
+
+        return report_usage(error)
     except Exception as error:
         from glee.doors.cli.failures import report
 
-        status = report(error)
-    sys.exit(status if isinstance(status, int) else 0)
+        return report(error)
+    return status if isinstance(status, int) else 0

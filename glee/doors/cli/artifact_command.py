@@ -14,3 +14,4 @@ from glee.doors.cli.project import load_project, root_option
 def command(handle: str, root: str | None) -> None:
     """Print an output that was too large to return, by the handle its result names."""
     sys.stdout.buffer.write(ArtifactStore(load_project(root).state / "artifacts").read(handle))
+    sys.stdout.flush()

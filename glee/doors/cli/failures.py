@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from glee.doors.cli.screen import colour, printable
 from glee.errors import ConfigError, DefinitionError, GleeError, ProjectNotFound
 
 EXIT_STATUS = {
@@ -43,9 +44,21 @@ def report(error: Exception) -> int:
     return 1
 
 
+def report_usage(error: click.ClickException) -> int:
+    """What was typed wrong, and where to read how it is typed."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return 2
+    message = " ".join(error.format_message().split())
+    fail(message[:1].lower() + message[1:])
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        click.echo(f"{error.ctx.get_usage()}\n`{error.ctx.command_path} --help` says more", err=True)
+    return 2
+
+
 def fail(message: str) -> None:
-    click.echo(f"{click.style('error', fg='red', bold=True)}: {message}", err=True)
+    click.echo(f"{click.style('error', fg='red', bold=True)}: {printable(message)}", err=True, color=colour())
 
 
 def warn(message: str) -> None:
-    click.echo(f"{click.style('warning', fg='yellow')}: {message}", err=True)
+    click.echo(f"{click.style('warning', fg='yellow')}: {printable(message)}", err=True, color=colour())

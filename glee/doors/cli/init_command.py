@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -25,5 +26,5 @@ def command(folder: str) -> None:
     for name, kind in SAMPLES.items():
         write_tool(home / "tools", name, kind)
     click.echo(f"made {home} with {', '.join(SAMPLES)}")
-    there = "" if root.resolve() == Path.cwd() else f"cd {root} && "
+    there = "" if root.resolve() == Path.cwd() else f"cd {shlex.quote(str(root))} && "
     click.echo(f"next: {there}glee run count_words text='to be or not to be'")

@@ -9,7 +9,8 @@ from glee.catalog.source import Summary
 from glee.compose import compose_catalog, compose_policy
 from glee.definitions.call import Caller
 from glee.definitions.decision import Deny
-from glee.doors.cli.project import caller_options, json_option, load_project, print_json, root_option
+from glee.doors.cli.project import caller_options, json_option, load_project, root_option
+from glee.doors.cli.screen import one_line, print_json, shorten
 from glee.doors.cli.waiting import Bar
 
 
@@ -32,6 +33,7 @@ def command(
     A broken definition is listed too, with its reason.
     """
     settings = load_project(root)
+    group = "web" if group == "net" else group
     caller = Caller(agent=agent, provider=provider, skill=skill, session=session, door="cli")
     policy = compose_policy(settings)
     bar = Bar("reading manifests")
@@ -44,22 +46,22 @@ def command(
     ]
     if as_json:
         print_json(shown)
-    else:
+    elif shown:
         _print(shown)
+    elif group:
+        click.echo(f"no tools of the group {group}; `glee list` shows them all")
+    else:
+        click.echo("no tools; `glee new NAME --kind command` makes one")
 
 
 def _print(summaries: list[Summary]) -> None:
-    if not summaries:
-        click.echo("no tools; `glee new NAME --kind command` makes one")
-        return
     width = min(max(len(summary.name) for summary in summaries), 40)
     room = max(shutil.get_terminal_size().columns - width - 12, 30) if sys.stdout.isatty() else 10_000
     lines = []
     for summary in summaries:
+        name = one_line(summary.name)
         if summary.broken is None:
-            text = " ".join(summary.description.split())
-            text = text if len(text) <= room else text[: room - 1] + "…"
-            lines.append(f"{summary.name:{width}}  {summary.kind:8}  {text}")
+            lines.append(f"{name:{width}}  {summary.kind:8}  {shorten(one_line(summary.description), room)}")
         else:
-            lines.append(click.style(f"{summary.name:{width}}  broken    {summary.broken}", fg="red"))
+            lines.append(click.style(f"{name:{width}}  {'broken':8}  {one_line(summary.broken)}", fg="red"))
     click.echo("\n".join(lines))

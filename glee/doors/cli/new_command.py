@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from glee.doors.cli.project import load_project, root_option
+from glee.doors.cli.project import load_project, near, root_option
 from glee.formats.scaffold import ScaffoldKind, write_tool
 
 
@@ -16,12 +14,5 @@ def command(name: str, kind: ScaffoldKind, root: str | None) -> None:
     """Make a new tool that lints and runs at once, for you to change."""
     manifest = write_tool(load_project(root).folder / "tools", name, kind)
     for file in sorted(manifest.parent.iterdir()):
-        click.echo(f"made {_near(file)}")
+        click.echo(f"made {near(file)}")
     click.echo(f"next: edit it, then glee lint {name} && glee test {name}")
-
-
-def _near(path: Path) -> Path:
-    try:
-        return path.relative_to(Path.cwd())
-    except ValueError:
-        return path

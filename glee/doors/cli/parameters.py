@@ -11,7 +11,10 @@ import click
 
 from glee.definitions.json_text import decode_json
 from glee.definitions.tool import Tool
+from glee.doors.cli.screen import is_terminal, one_line, shorten
 from glee.schemas.validator import nearest
+
+_SHOWN = 60
 
 
 def read_arguments(pairs: Sequence[str], params: str | None, tool: Tool | None) -> dict[str, Any]:
@@ -27,7 +30,7 @@ def _read_params(params: str) -> dict[str, Any]:
     if params == "-":
         text, where = sys.stdin.buffer.read(), "standard input"
     elif params.startswith("@"):
-        path = Path(params[1:])
+        path = Path(params[1:]).expanduser()
         try:
             text, where = path.read_bytes(), str(path)
         except OSError as error:
@@ -45,30 +48,42 @@ def _read_params(params: str) -> dict[str, Any]:
 
 def _read_pair(pair: str, tool: Tool | None) -> tuple[str, Any]:
     key, equals, text = pair.partition("=")
-    if not equals or not key:
-        raise click.UsageError(f"{pair!r} is not key=value; quote a value with spaces: key='two words'")
+    if not equals or key in ("", ":"):
+        raise click.UsageError(f"{_show(pair)} is not key=value; quote a value with spaces: key='two words'")
+    if not _is_text(pair):
+        raise click.UsageError(f"{_show(pair)} is not UTF-8 text; --params @FILE takes JSON with escapes")
     if key.endswith(":"):
         return key[:-1], _from_json(key[:-1], text)
     properties = _properties(tool)
     if key not in properties and properties and _is_closed(tool):
         near = nearest(key, list(properties))
         hint = f"did you mean {near}?" if near else f"it takes {', '.join(properties)}"
-        raise click.UsageError(f"{tool.name if tool else 'the tool'} has no input {key!r}; {hint}")
-    return key, convert(text, types_of(properties.get(key), tool))
+        raise click.UsageError(f"{tool.name if tool else 'the tool'} has no input {_show(key)}; {hint}")
+    others = tool.inputs.get("additionalProperties") if tool else None
+    return key, convert(text, types_of(properties.get(key, others), tool))
 
 
 def _from_json(key: str, text: str) -> Any:
     try:
         return decode_json(text)
     except ValueError as error:
-        raise click.UsageError(f"{key}:= takes JSON, and {text!r} is none: {error}") from error
+        raise click.UsageError(f"{key}:= takes JSON, and {_show(text)} is none: {error}") from error
+
+
+def _is_text(word: str) -> bool:
+    """Bytes of an argument that are not UTF-8 reach Python as lone surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in word)
+
+
+def _show(word: str) -> str:
+    return repr(shorten(word, _SHOWN))
 
 
 def convert(text: str, types: set[str]) -> Any:
-    """The text as the first type of the schema that it can be; text stays text if it may."""
-    if not types:
-        return text
+    """The text as the JSON that the schema admits, and as text where it is none, or nothing else is admitted."""
     if types - {"string"}:
+        if "boolean" in types and "string" not in types:
+            text = text.lower() if text.lower() in ("true", "false") else text
         try:
             value = decode_json(text)
         except ValueError:
@@ -107,7 +122,7 @@ def types_of(schema: Any, tool: Tool | None, depth: int = 0) -> set[str]:
 
 def ask_missing(arguments: dict[str, Any], tool: Tool) -> dict[str, Any]:
     """Asks for required inputs that were not given, where a person can answer."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_terminal():
         return arguments
     properties = _properties(tool)
     for name in tool.inputs.get("required") or []:
@@ -115,7 +130,7 @@ def ask_missing(arguments: dict[str, Any], tool: Tool) -> dict[str, Any]:
             continue
         schema = properties.get(name)
         text = schema.get("description", "") if isinstance(schema, dict) else ""
-        answer = click.prompt(f"{name}{f' ({text})' if text else ''}", err=True)
+        answer = click.prompt(one_line(f"{name}{f' ({text})' if text else ''}"), err=True)
         arguments = {**arguments, name: convert(answer, types_of(schema, tool))}
     return arguments
 

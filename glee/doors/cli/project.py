@@ -1,22 +1,86 @@
-"""What most commands begin with: the project they are in, and options they share."""
+"""What most commands begin with: the project they are in, its tools, and options they share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from glee import config
 from glee.config import Settings
+from glee.errors import Denied, GleeError, NotFound, ProjectNotFound
+
+if TYPE_CHECKING:
+    from glee.catalog.source import Summary
+    from glee.definitions.tool import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def load_project(root: str | None = None) -> Settings:
     """Settings of the project here, above, or at the root given."""
-    return config.load_settings(config.get_root(Path(root) if root else None))
+    try:
+        start = Path(root) if root else Path.cwd()
+    except FileNotFoundError:
+        raise ProjectNotFound("the folder you are in no longer exists; go to one that does") from None
+    return config.load_settings(config.get_root(start))
+
+
+def get_tool(settings: Settings, name: str) -> Tool:
+    """One tool by its name or API name, if a person at the terminal may see it; else why not."""
+    from glee.catalog.source import Summary
+    from glee.compose import compose_catalog
+    from glee.errors import DefinitionError
+
+    catalog = compose_catalog(settings)
+    tool = catalog.find(name) or catalog.find_by_api_name(name)
+    _check_visible(settings, tool or Summary(name=name))
+    if tool is not None:
+        return tool
+    broken = catalog.find_broken(name)
+    if broken is not None:
+        problems = "".join(f"\n  {problem}" for problem in broken.problems)
+        raise DefinitionError(f"the definition of {name} is broken:{problems}")
+    raise unknown_tool(name, (summary.name for summary in visible(settings, catalog.summaries())))
+
+
+def visible(settings: Settings, summaries: Iterable[Summary]) -> list[Summary]:
+    """Those a person at the terminal may know of."""
+    from glee.compose import compose_policy
+    from glee.definitions.call import Caller
+    from glee.definitions.decision import Deny
+
+    policy, caller = compose_policy(settings), Caller(door="cli")
+    return [summary for summary in summaries if not isinstance(policy.visible(summary, caller), Deny)]
+
+
+def _check_visible(settings: Settings, subject: Tool | Summary) -> None:
+    from glee.compose import compose_policy
+    from glee.definitions.call import Caller
+    from glee.definitions.decision import Deny
+
+    verdict = compose_policy(settings).visible(subject, Caller(door="cli"))
+    if isinstance(verdict, Deny):
+        raise Denied(verdict.reason)
+
+
+def unknown_tool(name: str, known: Iterable[str]) -> NotFound:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "run `glee list` to see what there is"
+    return NotFound(f"there is no tool {name!r}; {hint}")
+
+
+def near(path: Path) -> str:
+    """A path as it is seen from where the person stands, if that is shorter."""
+    try:
+        return min(os.path.relpath(path), str(path), key=len)
+    except OSError:
+        return str(path)
 
 
 def json_option(function: F) -> F:
@@ -46,18 +110,10 @@ def caller_options(function: F) -> F:
 def complete_tool(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Tool names, for shell completion. Silent when there is no project."""
     from glee.compose import compose_catalog
-    from glee.errors import GleeError
 
     try:
-        summaries = compose_catalog(load_project()).summaries()
-    except GleeError:
+        settings = load_project(ctx.params.get("root"))
+        summaries = visible(settings, compose_catalog(settings).summaries())
+    except (GleeError, OSError):
         return []
     return [summary.name for summary in summaries if summary.name.startswith(incomplete)]
-
-
-def print_json(value: Any) -> None:
-    import json
-
-    from glee.definitions.json_text import encode_json
-
-    click.echo(json.dumps(json.loads(encode_json(value)), indent=2, ensure_ascii=False))

@@ -1,26 +1,36 @@
 from __future__ import annotations
 
-import sys
+import math
 import time
+from typing import Any
 
 import click
 
 from glee.approval import Always, Approver
 from glee.compose import compose
 from glee.definitions.call import Call, Caller
+from glee.definitions.event import Event, Finished
 from glee.definitions.result import Result
 from glee.doors.cli.failures import EXIT_STATUS, fail, warn
+from glee.doors.cli.interruption import end_as_by_ctrl_c
 from glee.doors.cli.parameters import ask_missing, read_arguments
 from glee.doors.cli.person import TerminalApprover
-from glee.doors.cli.project import (
-    caller_options,
-    complete_tool,
-    json_option,
-    load_project,
-    print_json,
-    root_option,
-)
+from glee.doors.cli.project import caller_options, complete_tool, json_option, load_project, root_option
+from glee.doors.cli.screen import print_json, print_output
 from glee.doors.cli.waiting import Spinner
+from glee.engine import Engine
+
+
+def _positive(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise click.BadParameter(f"{value:g} is not a number of seconds; give one above 0, such as 2.5")
+    return value
+
+
+def _not_empty(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter("it is empty, and every such call would count as the same one")
+    return value
 
 
 @click.command("run", epilog="Example: glee run find_text text=TODO path=src")
@@ -28,8 +38,8 @@ from glee.doors.cli.waiting import Spinner
 @click.argument("pairs", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--params", metavar="JSON|@FILE|-", help="Arguments as JSON, from a file, or from standard input.")
 @click.option("--yes", is_flag=True, help="Answer yes to this call's approval, once.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Wait no longer.")
-@click.option("--idempotency-key", metavar="KEY", help="Run at most once for this key.")
+@click.option("--timeout", metavar="SECONDS", type=float, callback=_positive, help="Wait no longer.")
+@click.option("--idempotency-key", metavar="KEY", callback=_not_empty, help="Run at most once for this key.")
 @click.option("--vocabulary", metavar="NAME", help="The vocabulary in which tool and arguments are named.")
 @caller_options
 @root_option
@@ -54,6 +64,7 @@ def command(
     KEY=VALUE is read by the tool's schema; KEY:=JSON is read as JSON. The exit status is 0 if the call
     succeeded, 2 for bad input, 3 if it was refused, 124 if time ran out, 130 if it was cancelled, else 1.
     """
+    end_as_by_ctrl_c()
     approver: Approver = Always() if yes else TerminalApprover()
     with compose(load_project(root), approver=approver) as engine:
         caller = Caller(agent=agent, provider=provider, skill=skill, session=session, door="cli")
@@ -67,8 +78,7 @@ def command(
             idempotency_key=idempotency_key,
             deadline=time.time() + timeout if timeout else None,
         )
-        engine.subscribe(Spinner())
-        result = engine.call_sync(call)
+        result = _call(engine, call)
     if as_json:
         print_json(result)
     else:
@@ -77,25 +87,41 @@ def command(
         raise click.exceptions.Exit(EXIT_STATUS[result.error.code])
 
 
+def _call(engine: Engine, call: Call) -> Result:
+    """A call that was interrupted has a result too."""
+    results: list[Result] = []
+
+    def keep(event: Event) -> None:
+        if isinstance(event, Finished):
+            results.append(event.result)
+
+    engine.subscribe(Spinner())
+    engine.subscribe(keep)
+    try:
+        return engine.call_sync(call)
+    except KeyboardInterrupt:
+        if not results:
+            raise
+        return results[-1]
+
+
 def _print(result: Result) -> None:
     for warning in result.warnings:
         warn(warning)
     if result.error:
         fail(result.error.message)
-        _print_details(result)
+        _print_details(result.error.message, result.error.details)
     elif isinstance(result.output, str):
-        click.echo(result.output, nl=not result.output.endswith("\n"))
+        print_output(result.output)
     else:
         print_json(result.output)
 
 
-def _print_details(result: Result) -> None:
-    assert result.error is not None
-    details = result.error.details
+def _print_details(message: str, details: dict[str, Any]) -> None:
     for violation in (details.get("violations") or [])[1:]:
         where = f"{violation['pointer']}: " if violation["pointer"] else ""
-        click.echo(f"  {where}{violation['message']}; {violation['hint']}", err=True)
-    for key in ("stderr", "body"):
-        text = details.get(key)
-        if text:
-            click.echo(text.rstrip("\n"), err=True, file=sys.stderr)
+        print_output(f"  {where}{violation['message']}; {violation['hint']}", err=True)
+    for key in ("stdout", "stderr", "body"):
+        text = (details.get(key) or "").strip("\n")
+        if text and not message.endswith(text):
+            print_output(text, err=True)

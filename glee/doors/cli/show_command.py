@@ -5,13 +5,10 @@ from typing import Any
 import click
 import msgspec
 
-from glee.compose import compose_catalog, compose_policy
-from glee.definitions.call import Caller
-from glee.definitions.decision import Deny
 from glee.definitions.tool import FunctionExec, Tool
-from glee.doors.cli.failures import fail
-from glee.doors.cli.project import complete_tool, json_option, load_project, print_json, root_option
-from glee.errors import Denied, NotFound
+from glee.doors.cli.parameters import types_of
+from glee.doors.cli.project import complete_tool, get_tool, json_option, load_project, root_option
+from glee.doors.cli.screen import one_line, print_json, print_output
 
 
 @click.command("show", epilog="Example: glee show find_text --json")
@@ -20,24 +17,11 @@ from glee.errors import Denied, NotFound
 @json_option
 def command(name: str, root: str | None, as_json: bool) -> None:
     """Show one tool in full: what it takes and gives, how it is run, what it may touch."""
-    settings = load_project(root)
-    catalog = compose_catalog(settings)
-    tool = catalog.find(name) or catalog.find_by_api_name(name)
-    verdict = compose_policy(settings).visible(tool, Caller(door="cli")) if tool else None
-    if isinstance(verdict, Deny):
-        raise Denied(verdict.reason)
-    if tool is None:
-        broken = catalog.find_broken(name)
-        if broken is not None:
-            for problem in broken.problems:
-                fail(str(problem))
-            raise click.exceptions.Exit(2)
-        near = catalog.nearest(name, [summary.name for summary in catalog.summaries()])
-        raise NotFound(f"there is no tool {name}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+    tool = get_tool(load_project(root), name)
     if as_json:
         print_json(describe(tool))
     else:
-        _print(tool)
+        print_output("\n".join(_lines(tool)))
 
 
 def describe(tool: Tool) -> dict[str, Any]:
@@ -67,36 +51,55 @@ def describe(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _print(tool: Tool) -> None:
-    click.echo(f"{click.style(tool.name, bold=True)}  {tool.kind}, version {tool.version}")
-    click.echo(tool.description)
-    click.echo(f"\ninputs\n{_inputs(tool)}")
-    click.echo(f"\noutput       {tool.outputs.format}")
-    click.echo(f"network      {_network(tool)}")
-    click.echo(f"files        read {_paths(tool.permissions.fs.read)}, write {_paths(tool.permissions.fs.write)}")
-    click.echo(f"secrets      {', '.join(tool.permissions.secrets) or 'none'}")
-    click.echo(f"approval     {tool.approval.reason if tool.approval.required else 'not needed'}")
-    click.echo(f"from         {tool.origin.location}")
-    if tool.examples:
-        click.echo("\nexamples")
-        for example in tool.examples:
-            words = " ".join(f"{key}={_word(value)}" for key, value in example.params.items())
-            click.echo(f"  glee run {tool.name} {words}".rstrip())
+def _lines(tool: Tool) -> list[str]:
+    facts = {
+        "output": tool.outputs.format,
+        "group": tool.group,
+        "network": _network(tool),
+        "files": f"read {_paths(tool.permissions.fs.read)}, write {_paths(tool.permissions.fs.write)}",
+        "secrets": ", ".join(tool.permissions.secrets) or "none",
+        "approval": f"needed: {one_line(tool.approval.reason)}" if tool.approval.required else "not needed",
+        "from": tool.origin.location,
+    }
+    return [
+        f"{tool.name}  {tool.kind}, version {tool.version}",
+        tool.description.strip(),
+        "",
+        "inputs",
+        *_inputs(tool),
+        "",
+        *(f"{name:12} {value}" for name, value in facts.items() if value),
+        *_examples(tool),
+    ]
 
 
-def _inputs(tool: Tool) -> str:
+def _inputs(tool: Tool) -> list[str]:
     properties = tool.inputs.get("properties") or {}
     required = tool.inputs.get("required") or []
     lines = []
     for name, schema in properties.items():
         schema = schema if isinstance(schema, dict) else {}
-        kind = schema.get("type", "any")
-        kind = "|".join(kind) if isinstance(kind, list) else kind
+        kind = "|".join(sorted(types_of(schema, tool))) or "any"
         note = (
-            "required" if name in required else f"default {schema['default']!r}" if "default" in schema else "optional"
+            "required"
+            if name in required
+            else f"default {_json(schema['default'])}"
+            if "default" in schema
+            else "optional"
         )
-        lines.append(f"  {name:12} {kind:8} {note:14} {schema.get('description', '')}".rstrip())
-    return "\n".join(lines) or "  none"
+        about = [one_line(str(schema.get("description", "")))]
+        if "enum" in schema:
+            about.append(f"one of {', '.join(map(_json, schema['enum']))}")
+        lines.append(f"  {name:12} {kind:8} {note:14} {'; '.join(filter(None, about))}".rstrip())
+    return lines or ["  none"]
+
+
+def _examples(tool: Tool) -> list[str]:
+    lines = []
+    for example in tool.examples:
+        words = " ".join(f"{key}={_word(value)}" for key, value in example.params.items())
+        lines.append(f"  glee run {tool.name} {words}".rstrip())
+    return ["", "examples", *lines] if lines else []
 
 
 def _network(tool: Tool) -> str:
@@ -116,3 +119,9 @@ def _word(value: Any) -> str:
     from glee.definitions.placeholder import to_text
 
     return shlex.quote(to_text(value))
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

@@ -11,11 +11,12 @@ from glee.definitions.call import Call, Caller
 from glee.definitions.result import Result
 from glee.definitions.tool import Example, Tool
 from glee.doors.cli.failures import fail
+from glee.doors.cli.interruption import end_as_by_ctrl_c
 from glee.doors.cli.person import TerminalApprover
-from glee.doors.cli.project import complete_tool, json_option, load_project, print_json, root_option
+from glee.doors.cli.project import complete_tool, get_tool, json_option, load_project, root_option
+from glee.doors.cli.screen import one_line, print_json, printable
 from glee.doors.cli.waiting import Spinner
 from glee.engine import Engine
-from glee.errors import NotFound
 from glee.formats import expectation
 
 
@@ -29,7 +30,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 @click.command("test", epilog="Example: glee test find_text")
-@click.argument("names", nargs=-1, shell_complete=complete_tool)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_tool)
 @click.option("--yes", is_flag=True, help="Answer yes to the approvals that examples need.")
 @root_option
 @json_option
@@ -37,38 +38,45 @@ def command(names: tuple[str, ...], yes: bool, root: str | None, as_json: bool) 
     """Run the examples in the definitions as tests.
 
     Expected JSON is compared as JSON, where "..." stands for any string and a trailing ... for any rest;
-    text is compared trimmed. An example without expected_output passes if the call succeeds.
+    text is compared trimmed. An example without expected_output passes if the call succeeds. The exit
+    status is 1 if an example failed, 2 if a definition is broken.
     """
+    end_as_by_ctrl_c()
+    settings = load_project(root)
     approver: Approver = Always() if yes else TerminalApprover()
-    with compose(load_project(root), approver=approver) as engine:
+    with compose(settings, approver=approver) as engine:
         engine.subscribe(Spinner())
+        tools = [get_tool(settings, name) for name in dict.fromkeys(names)] if names else _all(engine)
+        broken = [] if names else _broken(engine)
         verdicts = []
-        for tool in _choose(engine, names):
+        for tool in tools:
             for index, example in enumerate(tool.examples, 1):
                 verdict = judge(engine, tool, example, index)
                 verdicts.append(verdict)
                 if not as_json:
                     _print(verdict)
-    passed = sum(verdict.ok for verdict in verdicts)
+    failed = sum(not verdict.ok for verdict in verdicts)
     if as_json:
-        print_json(verdicts)
+        print_json([*verdicts, *broken])
     else:
-        click.echo(f"{passed} passed, {len(verdicts) - passed} failed")
-    if passed < len(verdicts):
-        raise click.exceptions.Exit(1)
+        for verdict in broken:
+            fail(f"{verdict.tool}: {verdict.message}")
+        count = f", {len(broken)} broken" if broken else ""
+        click.echo(f"{len(verdicts) - failed} passed, {failed} failed{count}")
+    if broken or failed:
+        raise click.exceptions.Exit(2 if broken else 1)
 
 
-def _choose(engine: Engine, names: tuple[str, ...]) -> list[Tool]:
-    listed = [summary.name for summary in engine.list()]
-    broken = [summary for summary in engine.list() if summary.broken and (not names or summary.name in names)]
-    for summary in broken:
-        fail(f"{summary.name} is broken: {summary.broken}")
-    if broken:
-        raise click.exceptions.Exit(2)
-    for name in names:
-        if name not in listed:
-            raise NotFound(f"there is no tool {name}")
-    return [tool for name in (names or listed) if (tool := engine.find(name))]
+def _all(engine: Engine) -> list[Tool]:
+    return [tool for summary in engine.list() if not summary.broken and (tool := engine.find(summary.name))]
+
+
+def _broken(engine: Engine) -> list[Verdict]:
+    return [
+        Verdict(tool=summary.name, example="", ok=False, message=f"the definition is broken: {summary.broken}")
+        for summary in engine.list()
+        if summary.broken
+    ]
 
 
 def judge(engine: Engine, tool: Tool, example: Example, index: int) -> Verdict:
@@ -108,7 +116,7 @@ def compare(tool: Tool, example: Example, result: Result) -> tuple[bool, str, st
 
 def _print(verdict: Verdict) -> None:
     mark = click.style("pass", fg="green") if verdict.ok else click.style("FAIL", fg="red", bold=True)
-    click.echo(f"{mark} {verdict.tool}: {verdict.example} ({verdict.duration_ms:.0f} ms)")
+    click.echo(f"{mark} {verdict.tool}: {one_line(verdict.example)} ({verdict.duration_ms:.0f} ms)")
     for line in [verdict.message, *verdict.diff.splitlines()] if not verdict.ok else []:
         colour = {"+": "green", "-": "red"}.get(line[:1])
-        click.echo("     " + click.style(line, fg=colour))
+        click.echo("     " + click.style(printable(line), fg=colour))

@@ -1,0 +1,132 @@
+"""What a manifest's schemas, defaults and examples must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from glee.errors import DefinitionError
+from glee.formats import expectation
+from glee.formats.finding import Finding, dig, kind_of, mapping
+from glee.schemas.defaults import compile_defaults
+from glee.schemas.validator import Path, SchemaFault, Validator, find_schema_fault, to_pointer
+
+
+def check_schemas(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    schema = dig(manifest, "inputs", "schema")
+    if isinstance(schema, dict):
+        fault = find_schema_fault(schema)
+        if fault:
+            yield _schema_finding(("inputs", "schema"), fault)
+        else:
+            yield from check_defaults(schema)
+            yield from check_example_params(manifest, schema)
+    output = dig(manifest, "outputs", "schema")
+    if output is not None:
+        fault = find_schema_fault(output)
+        if fault:
+            yield _schema_finding(("outputs", "schema"), fault)
+            output = None
+    yield from check_expected(manifest, output)
+
+
+def _schema_finding(base: Path, fault: SchemaFault) -> Finding:
+    return Finding(
+        (*base, *fault.path),
+        "schema",
+        f"not valid JSON Schema 2020-12: {fault.message}",
+        "mend the schema; it may not refer to anything outside itself",
+    )
+
+
+def check_defaults(schema: Mapping[str, Any]) -> Iterator[Finding]:
+    """Each default against the subschema it belongs to, wherever `properties` lead; compiled all at once."""
+    found = list(_find_defaults(schema, ()))
+    if not found:
+        return
+    root = {"$id": "urn:glee:root", **schema}
+    base = str(root["$id"]).rstrip("#")
+    places = [{"$ref": f"{base}#{quote(to_pointer(path))}"} for path, _ in found]
+    try:
+        validator = Validator({"prefixItems": places, "$defs": {"root": root}})
+    except DefinitionError:
+        return
+    for (index, *rest), _, error in validator.errors([default for _, default in found]):
+        yield Finding(
+            ("inputs", "schema", *found[int(index)][0], "default", *rest),
+            "default",
+            f"the default does not fit its own schema: {validator.explain(error).message}",
+            "change the default or the schema",
+        )
+
+
+def _find_defaults(schema: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    for name, sub in mapping(schema, "properties").items():
+        if isinstance(sub, Mapping):
+            here = (*path, "properties", name)
+            if "default" in sub:
+                yield here, sub["default"]
+            yield from _find_defaults(sub, here)
+
+
+def _examples(manifest: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    examples = manifest.get("examples")
+    if isinstance(examples, list):
+        yield from ((index, item) for index, item in enumerate(examples) if isinstance(item, Mapping))
+
+
+def check_example_params(manifest: Mapping[str, Any], schema: dict[str, Any]) -> Iterator[Finding]:
+    if not any(True for _ in _examples(manifest)):
+        return
+    validator, fill = Validator(schema), compile_defaults(schema)
+    for index, example in _examples(manifest):
+        params = example.get("params")
+        if not isinstance(params, dict):
+            continue
+        for path, _, error in validator.errors(fill(params) if fill else params):
+            yield Finding(
+                ("examples", index, "params", *path),
+                "example",
+                f"the example does not fit inputs.schema: {validator.explain(error).message}",
+                "change the example or the schema",
+            )
+
+
+def check_expected(manifest: Mapping[str, Any], schema: Any) -> Iterator[Finding]:
+    json_wanted = _output_format(manifest) == "json"
+    validator = Validator(schema) if schema is not None else None
+    for index, example in _examples(manifest):
+        expected = example.get("expected_output")
+        if expected is None or not json_wanted:
+            continue
+        path: Path = ("examples", index, "expected_output")
+        if isinstance(expected, str):
+            try:
+                expected = expectation.parse_expected(expected)
+            except ValueError as error:
+                yield Finding(
+                    path, "example", f"the expected output is not JSON: {error}", "write JSON, or outputs.format: text"
+                )
+                continue
+        yield from _check_expected_value(path, expected, validator)
+
+
+def _check_expected_value(path: Path, expected: Any, validator: Validator | None) -> Iterator[Finding]:
+    if validator is None:
+        return
+    for at, _, error in validator.errors(expectation.without_rest(expected)):
+        if not expectation.is_open(expected, at, validator.explain(error).rule):
+            yield Finding(
+                path,
+                "example",
+                f"the expected output does not fit outputs.schema: {validator.explain(error).message}",
+                "change the example or the schema",
+            )
+
+
+def _output_format(manifest: Mapping[str, Any]) -> str:
+    own = {"command": ("command", "stdout", "format"), "python": ("python", "return")}
+    kind = str(kind_of(manifest))
+    declared = dig(manifest, "outputs", "format") or (dig(manifest, "exec", *own[kind]) if kind in own else None)
+    return str(declared or ("text" if kind == "command" else "json"))
