@@ -181,6 +181,7 @@ class Walk:
                 tool=self.tool,
                 arguments=self.arguments,
                 secrets=secrets,
+                redactor=self.redactor,
                 root=self.parts.root,
                 call_id=self.id,
                 caller=self.call.caller,

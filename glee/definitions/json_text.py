@@ -34,12 +34,14 @@ def decode_json(data: bytes | str) -> Any:
 
 
 def to_json_value(value: Any) -> Any:
-    """Any Python value as plain JSON types: dataclasses, dates, enums and the like included."""
+    """Any Python value as plain JSON types: dataclasses, dates, enums, tuples and the like included."""
     if type(value) in _NATIVE:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     try:
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+        return _decode(_encode(value))
+    except UnicodeEncodeError:
+        return json.loads(encode_json(value))
     except RecursionError:
         raise ValueError("the value holds itself, or is nested too deep") from None

@@ -28,28 +28,32 @@ class Resolver:
     def __init__(self, mapped: Mapping[str, str] | None = None) -> None:
         self._mapped = {host.lower(): address for host, address in (mapped or {}).items()}
 
-    async def resolve(self, url: Url, *, literal_trusted: bool) -> Target:
-        """`literal_trusted`: the URL's host was written by a person, so a private literal is meant."""
+    async def resolve(self, url: Url, *, literal_trusted: bool) -> list[Target]:
+        """At least one target, in the order to try them; one address that may not be reached refuses them all.
+
+        `literal_trusted`: the URL's host was written by a person, so a private literal is meant.
+        """
         mapped = self._mapped.get(f"{url.host}:{url.port}") or self._mapped.get(url.host)
         if mapped is not None:
             mapped_to, port = parse_address(mapped)
-            return Target(mapped_to, port or url.port)
+            return [Target(mapped_to, port or url.port)]
         literal = find_literal(url.host)
         if literal is not None:
             if not literal_trusted and not is_public(literal):
                 raise Blocked(f"{url.host} is a private address; only a person's own manifest may name one")
-            return Target(str(literal), url.port)
-        if literal_trusted and (url.host == "localhost" or url.host.endswith(".localhost")):
-            return Target(str((await _look_up("localhost", url.port))[0]), url.port)
-        for address in await _look_up(url.host, url.port):
-            if not is_public(address):
+            return [Target(str(literal), url.port)]
+        local = literal_trusted and (url.host == "localhost" or url.host.endswith(".localhost"))
+        addresses = await _look_up("localhost" if local else url.host, url.port)
+        for address in addresses:
+            if not local and not is_public(address):
                 raise Blocked(
                     f"{url.host} leads to the private address {address}; write that address into the manifest, "
                     "or map the host under egress.resolve in your own config",
                     details={"host": url.host, "address": str(address)},
                 )
-            return Target(str(address), url.port)
-        raise NetworkFailed(f"the host {url.host} has no address", details={"host": url.host})
+        if not addresses:
+            raise NetworkFailed(f"the host {url.host} has no address", details={"host": url.host})
+        return [Target(str(address), url.port) for address in dict.fromkeys(addresses)]
 
 
 def find_literal(host: str) -> Address | None:

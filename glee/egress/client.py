@@ -7,6 +7,7 @@ host never carries a request for another. Proxies and other settings of the envi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 import weakref
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from msgspec import Struct
 
 from glee.definitions.url import Url
 from glee.egress.addresses import Resolver, Target
+from glee.egress.decoding import Overflow, decode_body
 from glee.errors import ConfigError, NetworkFailed, TimedOut, TooLarge
 from glee.version import VERSION
 
@@ -28,6 +30,10 @@ class Reply(Struct, frozen=True, kw_only=True):
     headers: dict[str, str]
     """Lower-case names."""
     body: bytes
+
+
+class _NotConnected(NetworkFailed):
+    """No connection was made, so nothing was sent."""
 
 
 class HttpClient:
@@ -52,8 +58,11 @@ class HttpClient:
         """One request, whole and bounded. Any status is a reply; only a lack of one is an error."""
         try:
             async with asyncio.timeout(timeout):
-                target = await self._resolver.resolve(url, literal_trusted=literal_trusted)
-                return await self._send(method, url, target, headers, body, max_bytes)
+                targets = await self._resolver.resolve(url, literal_trusted=literal_trusted)
+                for target in targets[:-1]:
+                    with contextlib.suppress(_NotConnected):  # nothing was sent yet, so the next address is free to try
+                        return await self._send(method, url, target, headers, body, max_bytes)
+                return await self._send(method, url, targets[-1], headers, body, max_bytes)
         except TimeoutError as error:
             raise TimedOut(
                 f"no answer from {url.authority} within {timeout:g} s; try again, or raise timeout_ms",
@@ -70,13 +79,13 @@ class HttpClient:
         limit: int,
     ) -> Reply:
         host = f"[{target.address}]" if ":" in target.address else target.address
+        given = {name.lower() for name, _ in headers}
+        usual = {"host": url.authority, "user-agent": f"glee/{VERSION}", "accept-encoding": "gzip, deflate"}
         request = httpx.Request(
             method,
             f"{url.scheme}://{host}:{target.port}/",
             headers=[
-                (b"host", url.authority.encode()),
-                (b"user-agent", f"glee/{VERSION}".encode()),
-                (b"accept-encoding", b"gzip, deflate"),
+                *((name.encode(), value.encode()) for name, value in usual.items() if name not in given),
                 *((name.encode(), value.encode()) for name, value in headers),
             ],
             content=body,
@@ -88,14 +97,17 @@ class HttpClient:
                 return await _read(reply, url, limit)
             finally:
                 await reply.aclose()
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             text = str(error) or type(error).__name__
-            raise NetworkFailed(
+            kind = _NotConnected if isinstance(error, httpx.ConnectError) else NetworkFailed
+            raise kind(
                 f"the request to {url.authority} failed: {text}; check the host and the network",
                 details={"host": url.authority, "status": None},
             ) from error
 
     def _client(self, url: Url, target: Target) -> httpx.AsyncClient:
+        for loop in [loop for loop in self._clients if loop.is_closed()]:
+            del self._clients[loop]  # its connections hold on to the loop, which would keep both for ever
         clients = self._clients.setdefault(asyncio.get_running_loop(), {})
         key = (url.scheme, url.host, url.port, target.address, target.port)
         client = clients.get(key)
@@ -125,18 +137,27 @@ class HttpClient:
 
 
 async def _read(reply: httpx.Response, url: Url, limit: int) -> Reply:
-    body = bytearray()
-    async for chunk in reply.aiter_bytes():
-        body += chunk
-        if len(body) > limit:
-            raise TooLarge(
-                f"the response of {url.authority} has more than {limit:,} bytes; ask for less, "
-                "or raise limits.output_bytes in your config",
-                details={"limit": limit, "status": reply.status_code},
-            )
+    raw = bytearray()
+    try:
+        async for chunk in reply.aiter_raw():
+            raw += chunk
+            if len(raw) > limit:
+                raise Overflow
+        body = decode_body(bytes(raw), reply.headers.get("content-encoding", ""), limit)
+    except Overflow:
+        raise TooLarge(
+            f"the response of {url.authority} has more than {limit:,} bytes; ask for less, "
+            "or raise limits.output_bytes in your config",
+            details={"limit": limit, "status": reply.status_code},
+        ) from None
+    except ValueError as error:
+        raise NetworkFailed(
+            f"the response of {url.authority} cannot be read: {error}",
+            details={"host": url.authority, "status": reply.status_code},
+        ) from error
     return Reply(
         status=reply.status_code,
         reason=reply.reason_phrase,
         headers={name.lower(): value for name, value in reply.headers.items()},
-        body=bytes(body),
+        body=body,
     )

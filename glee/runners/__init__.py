@@ -11,6 +11,7 @@ from glee.definitions.call import Caller
 from glee.definitions.context import ProgressSink
 from glee.definitions.tool import Tool
 from glee.secrets.environment import Secrets
+from glee.secrets.redaction import Redactor
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -19,6 +20,8 @@ class Run(Struct, frozen=True, kw_only=True):
     tool: Tool
     arguments: dict[str, Any]
     secrets: Secrets
+    redactor: Redactor
+    """What takes their values out of a text that is going to be cut."""
     root: Path
     call_id: str
     caller: Caller

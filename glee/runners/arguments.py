@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from glee.definitions.placeholder import ABSENT, Template, parse_template, to_text
+from glee.definitions.placeholder import ABSENT, Name, Template, parse_template, to_text
 from glee.errors import InvalidInput
 
 
@@ -25,7 +25,7 @@ def fill_arguments(items: Sequence[Any], values: Mapping[str, Any], schema: Mapp
             continue
         for argument in _values_of(template, values):
             if not (after_dashes or option):
-                _check_dash(template, argument, schema)
+                _check_dash(template, argument, values, schema)
             _check_nul(template, argument)
             filled.append(argument)
             option = False
@@ -44,9 +44,9 @@ def _values_of(template: Template, values: Mapping[str, Any]) -> list[str]:
     return [] if text is ABSENT else [str(text)]
 
 
-def _check_dash(template: Template, argument: str, schema: Mapping[str, Any]) -> None:
+def _check_dash(template: Template, argument: str, values: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     """Only an argument that begins with a placeholder can turn into an option."""
-    first = template.parts[0]
+    first = _first_shown(template, values)
     if isinstance(first, str) or not argument.startswith("-"):
         return
     declared = (schema.get("properties") or {}).get(first.name)
@@ -66,6 +66,14 @@ def _check_dash(template: Template, argument: str, schema: Mapping[str, Any]) ->
             ]
         },
     )
+
+
+def _first_shown(template: Template, values: Mapping[str, Any]) -> str | Name:
+    """The part that the argument really begins with: an empty value before it does not count."""
+    for part in template.parts:
+        if isinstance(part, str) or to_text(values.get(part.name) or ""):
+            return part
+    return template.parts[0]
 
 
 def _has_pattern(schema: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from glee.formats.surroundings import find_program
 from glee.runners import Outcome, Run
 from glee.runners.arguments import fill_arguments
 from glee.runners.processes import Finished, run_process
+from glee.secrets.redaction import Redactor
 
 _STDERR_SHOWN = 4000
 
@@ -34,12 +35,13 @@ class CommandRunner:
             output_bytes=run.output_bytes,
         )
         if finished.exit_code not in execution.exit_codes_ok:
-            raise _failed(execution, finished)
+            raise _failed(execution, finished, run.redactor)
         return _outcome(finished, execution.stdout.format if execution.stdout else run.tool.outputs.format)
 
 
-def _failed(execution: CommandExec, finished: Finished) -> ExitCode:
-    stderr = finished.stderr.decode("utf-8", "replace").strip()
+def _failed(execution: CommandExec, finished: Finished, redactor: Redactor) -> ExitCode:
+    """Secrets go before the cuts, which could halve one."""
+    stderr = redactor.text(finished.stderr.decode("utf-8", "replace").strip())
     shown = stderr[-_STDERR_SHOWN:]
     last = shown.splitlines()[-1][:300] if shown else "nothing on standard error"
     return ExitCode(
@@ -47,7 +49,7 @@ def _failed(execution: CommandExec, finished: Finished) -> ExitCode:
         details={
             "exit_code": finished.exit_code,
             "stderr": shown,
-            "stdout": finished.stdout[:_STDERR_SHOWN].decode("utf-8", "replace"),
+            "stdout": redactor.text(finished.stdout.decode("utf-8", "replace"))[:_STDERR_SHOWN],
         },
     )
 

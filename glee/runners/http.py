@@ -13,6 +13,7 @@ from glee.definitions.url import Url, parse_url
 from glee.errors import HttpStatus, InvalidInput
 from glee.runners import Outcome, Run
 from glee.runners.waiting import on_event_loop
+from glee.secrets.redaction import Redactor
 
 _BODY_SHOWN: Final = 2000
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -29,9 +30,12 @@ class HttpRunner:
         execution = run.tool.exec
         assert isinstance(execution, HttpExec)
         values = {**run.arguments, **run.secrets}
-        url = fill_url(execution, values)
-        headers = fill_headers(execution.headers, values)
-        body = fill_body(execution.body, headers, values)
+        try:
+            url = fill_url(execution, values)
+            headers = fill_headers(execution.headers, values)
+            body = fill_body(execution.body, headers, values)
+        except UnicodeEncodeError as error:
+            raise InvalidInput("an input holds half a character (a lone surrogate); give whole ones") from error
         await on_event_loop()
         reply = await self._get_client().request(
             execution.method,
@@ -82,7 +86,10 @@ def _check_segments(template: str, url: Url) -> None:
 
 
 def _pairs(name: str, value: Any, values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    filled = fill_value(value, values)
+    return _repeat(name, fill_value(value, values))
+
+
+def _repeat(name: str, filled: Any) -> list[tuple[str, str]]:
     if filled is ABSENT or filled is None:
         return []
     items = filled if isinstance(filled, list) else [filled]
@@ -96,9 +103,10 @@ def fill_headers(headers: Mapping[str, Any], values: Mapping[str, Any]) -> dict[
         text = fill_value(value, values)
         if text is ABSENT or text is None:
             continue
-        text = to_text(text)
+        text = to_text(text).strip(" \t")
         if any((ord(character) < 0x20 and character != "\t") or ord(character) == 0x7F for character in text):
             raise InvalidInput(f"the value for the header {name} holds a line break or control character; remove it")
+        text.encode()  # here, where half a character can still be refused
         filled[name.lower()] = (name, text)
     return filled
 
@@ -110,7 +118,7 @@ def fill_body(body: Any, headers: dict[str, tuple[str, str]], values: Mapping[st
         return None
     declared = headers.get("content-type", ("", ""))[1].split(";")[0].strip().lower()
     if declared == _FORM and isinstance(filled, dict):
-        pairs = [pair for name, value in filled.items() for pair in _pairs(name, value, {})]
+        pairs = [pair for name, value in filled.items() for pair in _repeat(name, value)]
         return "&".join(f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in pairs).encode()
     if isinstance(filled, str) and not declared.endswith("json"):
         headers.setdefault("content-type", ("Content-Type", "text/plain; charset=utf-8"))
@@ -123,7 +131,7 @@ def fill_body(body: Any, headers: dict[str, tuple[str, str]], values: Mapping[st
 
 def _outcome(run: Run, execution: HttpExec, url: Url, reply: Any) -> Outcome:
     if not 200 <= reply.status < 300:
-        raise _status_error(url, reply)
+        raise _status_error(url, reply, run.redactor)
     text, warnings = _decode(reply)
     raw = reply.body if warnings else None
     if run.tool.outputs.format == "text" and not _shapes(execution.response):
@@ -131,7 +139,7 @@ def _outcome(run: Run, execution: HttpExec, url: Url, reply: Any) -> Outcome:
     if not reply.body:
         return Outcome(output=None)
     try:
-        value = decode_json(text)
+        value = decode_json(text.removeprefix("\ufeff"))
     except ValueError as error:
         warning = f"the response was declared to be JSON and is not: {error}"
         return Outcome(output=text, warnings=(*warnings, warning), raw=raw)
@@ -151,13 +159,13 @@ def _decode(reply: Any) -> tuple[str, tuple[str, ...]]:
             charset = value.strip("\"' ") or charset
     try:
         return reply.body.decode(charset), ()
-    except (LookupError, UnicodeDecodeError):
+    except (LookupError, ValueError):
         warning = "the response is not text; what could not be shown is replaced by \ufffd"
         return reply.body.decode("utf-8", "replace"), (warning,)
 
 
-def _status_error(url: Url, reply: Any) -> HttpStatus:
-    body, _ = _decode(reply)
+def _status_error(url: Url, reply: Any, redactor: Redactor) -> HttpStatus:
+    body = redactor.text(_decode(reply)[0])  # before the cut, which could halve a secret
     details: dict[str, Any] = {"status": reply.status, "body": body[:_BODY_SHOWN]}
     if len(body) > _BODY_SHOWN:
         details["body_hidden"] = len(body) - _BODY_SHOWN

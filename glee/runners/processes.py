@@ -1,31 +1,26 @@
-"""A child process and all it starts: bounded in time and output, and gone when the run is over.
-
-Every process of a run carries a mark that fork, exec, setsid and a cleared environment do not remove:
-a resource limit of no effect (real-time CPU time, which only real-time processes feel) set to a random
-number. What detached from its parents is found by it. Whoever removes the mark on purpose is held by
-the sandbox, not here.
-"""
+"""A child process and all it starts: bounded in time and output, and gone when the run is over."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import random
-import resource
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from glee.errors import TimedOut, TooLarge, Unavailable
+from glee.errors import CallError, InvalidInput, TimedOut, TooLarge, Unavailable
+from glee.runners.marks import Marked
 from glee.runners.waiting import wait_readable
 
 _CHUNK: Final = 65_536
-_SWEEPS: Final = 50
+_TICK: Final = 0.01
+"""Seconds between two looks at a child where the system cannot tell of its end by itself."""
 
 
 class Finished(Struct, frozen=True, kw_only=True):
@@ -57,21 +52,14 @@ async def run_process(
 
 class _Child:
     def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        stdin: int,
-        channel: bool,
-        output_bytes: int,
+        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: int, channel: bool, output_bytes: int
     ) -> None:
         self._left = output_bytes
         self._limit = output_bytes
         self._over = False
         read, write = os.pipe() if channel else (-1, -1)
         try:
-            self._process = subprocess.Popen(
+            self._marked = Marked(
                 [*argv, str(write)] if channel else argv,
                 cwd=cwd,
                 env=env,
@@ -84,11 +72,11 @@ class _Child:
         except (OSError, ValueError) as error:
             if channel:
                 os.close(read)
-            raise Unavailable(_why_not_started(argv[0], cwd, error)) from error
+            raise _not_started(argv[0], cwd, error) from error
         finally:
             if channel:
                 os.close(write)
-        self._mark = _mark(self._process.pid)
+        self._process = self._marked.process
         assert self._process.stdout and self._process.stderr
         self._buffers: dict[int, bytearray] = {}
         self._out = self._watch(self._process.stdout.fileno())
@@ -97,7 +85,7 @@ class _Child:
         if channel:
             self._watch(read)
         self._open = set(self._buffers)
-        self._exit = os.pidfd_open(self._process.pid)
+        self._exit = _open_exit(self._process.pid)
 
     def _watch(self, file: int) -> int:
         os.set_blocking(file, False)
@@ -107,17 +95,19 @@ class _Child:
     async def finish(self, timeout: float) -> Finished:
         deadline = time.monotonic() + timeout
         while True:
-            ready = await wait_readable([self._exit, *self._open], deadline - time.monotonic())
-            if not ready:
+            left = deadline - time.monotonic()
+            files = self._open if self._exit is None else {self._exit, *self._open}
+            ready = await wait_readable(files, left if self._exit is not None else min(left, _TICK))
+            for file in ready:
+                if file != self._exit:
+                    self._drain(file)
+            if self._exit in ready or (self._exit is None and self._process.poll() is not None):
+                return self._collect()
+            if time.monotonic() >= deadline:
                 raise TimedOut(
                     f"the tool ran longer than {timeout:g} s and was ended; give it less to do, or raise timeout_ms",
                     details={"timeout_ms": round(timeout * 1000)},
                 )
-            for file in ready:
-                if file != self._exit:
-                    self._drain(file)
-            if self._exit in ready:
-                return self._collect()
 
     def _drain(self, file: int) -> None:
         """Reads what is there; past the limit the run is over."""
@@ -142,7 +132,7 @@ class _Child:
         _kill_group(self._process.pid)
         for file in list(self._open):
             self._drain(file)
-        self._over = not self._open
+        self._over = not self._open and self._marked.is_alone()
         code = self._process.wait()
         return Finished(
             exit_code=code if code >= 0 else 128 - code,
@@ -152,26 +142,27 @@ class _Child:
         )
 
     def end(self) -> None:
-        """Leaves no process, no zombie and no descriptor. A closed pipe tells that nothing was left."""
+        """Leaves no process, no zombie and no descriptor."""
         if not self._over:
             _kill_group(self._process.pid)
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             self._process.wait()
-            _sweep(self._mark)
+            self._marked.sweep()
         assert self._process.stdout and self._process.stderr
         self._process.stdout.close()
         self._process.stderr.close()
-        os.close(self._exit)
-        if self._channel >= 0:
-            os.close(self._channel)
+        for file in (self._exit, self._channel):
+            if file is not None and file >= 0:
+                os.close(file)
 
 
-def _mark(pid: int) -> int:
-    mark = random.getrandbits(62) | (1 << 61)
-    with contextlib.suppress(OSError, ValueError):
-        resource.prlimit(pid, resource.RLIMIT_RTTIME, (mark, mark))
-    return mark
+def _open_exit(pid: int) -> int | None:
+    """A descriptor that becomes readable when the process ends; None where the system has no such thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
 
 
 def _kill_group(pid: int) -> None:
@@ -179,44 +170,14 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _sweep(mark: int) -> None:
-    """Ends every process that carries the mark, until two looks in a row find none."""
-    quiet = 0
-    for _ in range(_SWEEPS):
-        found = list(_find_marked(mark))
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        quiet = 0 if found else quiet + 1
-        if quiet == 2:
-            return
-
-
-def _find_marked(mark: int) -> Iterator[int]:
-    needle = str(mark).encode()
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{entry.name}/limits", "rb") as file:
-                limits = file.read()
-            if needle in limits and not _is_zombie(entry.name):
-                yield int(entry.name)
-        except OSError:
-            continue
-
-
-def _is_zombie(pid: str) -> bool:
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b") ")[2][:1] in (b"Z", b"X")
-
-
-def _why_not_started(program: str, cwd: Path, error: Exception) -> str:
+def _not_started(program: str, cwd: Path, error: Exception) -> CallError:
     if isinstance(error, FileNotFoundError | NotADirectoryError) and not cwd.is_dir():
-        return f"the folder {cwd} does not exist; make it, or change cwd in the manifest"
+        return Unavailable(f"the folder {cwd} does not exist; make it, or change cwd in the manifest")
     if isinstance(error, FileNotFoundError):
-        return f"the program {program} does not exist, or the interpreter its first line names does not"
+        return Unavailable(f"the program {program} does not exist, or the interpreter its first line names does not")
     if isinstance(error, PermissionError):
-        return f"the program {program} may not be executed; try chmod +x {program}"
+        return Unavailable(f"the program {program} may not be executed; try chmod +x {program}")
+    if isinstance(error, OSError) and error.errno == errno.E2BIG:
+        return InvalidInput("the arguments are longer than a program can be given; pass large inputs through a file")
     reason = getattr(error, "strerror", None) or str(error)
-    return f"the program {program} cannot be started: {reason}"
+    return Unavailable(f"the program {program} cannot be started: {reason}")

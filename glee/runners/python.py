@@ -78,7 +78,7 @@ def _outcome(run: Run, execution: PythonExec, finished: Finished) -> Outcome:
     try:
         answer = decode_json(finished.channel)
     except ValueError:
-        stderr = finished.stderr.decode("utf-8", "replace").strip()[-_SHOWN:]
+        stderr = run.redactor.text(finished.stderr.decode("utf-8", "replace").strip())[-_SHOWN:]
         raise ExitCode(
             f"the interpreter ended with exit code {finished.exit_code} before {execution.function} returned",
             details={"exit_code": finished.exit_code, "stderr": stderr},

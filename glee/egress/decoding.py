@@ -1,0 +1,50 @@
+"""Compressed responses, unpacked up to a limit: a few hundred bytes can hold gigabytes."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+_EITHER: Final = 47
+"""For zlib: gzip or zlib, told apart by the header."""
+_RAW: Final = -15
+"""For zlib: deflate without a header, as some servers send it."""
+
+
+class Overflow(Exception):
+    """There is more than the limit."""
+
+
+def decode_body(data: bytes, encodings: str, limit: int) -> bytes:
+    """Takes off what Content-Encoding says, the last first. ValueError for what cannot be taken off."""
+    for encoding in reversed([word.strip().lower() for word in encodings.split(",")]):
+        if encoding in ("", "identity"):
+            continue
+        if encoding not in ("gzip", "x-gzip", "deflate"):
+            raise ValueError(f"the encoding {encoding} was not asked for")
+        data = _inflate(data, encoding, limit)
+    if len(data) > limit:
+        raise Overflow
+    return data
+
+
+def _inflate(data: bytes, encoding: str, limit: int) -> bytes:
+    if not data:
+        return data
+    try:
+        return _unpack(data, _EITHER, limit)
+    except zlib.error as error:
+        if encoding != "deflate":
+            raise ValueError(f"the body is not {encoding}: {error}") from error
+    try:
+        return _unpack(data, _RAW, limit)
+    except zlib.error as error:
+        raise ValueError(f"the body is not {encoding}: {error}") from error
+
+
+def _unpack(data: bytes, window: int, limit: int) -> bytes:
+    unpacker = zlib.decompressobj(window)
+    unpacked = unpacker.decompress(data, limit + 1)
+    if len(unpacked) > limit:
+        raise Overflow
+    return unpacked
