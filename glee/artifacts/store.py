@@ -36,7 +36,10 @@ class ArtifactStore:
             with contextlib.suppress(OSError):
                 path.with_suffix(path.suffix + ".draft").unlink()
             raise Unavailable(f"the whole output could not be kept: {error.strerror}") from error
-        return Artifact(handle=handle, media_type=_MEDIA[suffix], size=len(data))
+        return self.describe(handle, data)
+
+    def describe(self, handle: str, data: bytes) -> Artifact:
+        return Artifact(handle=handle, media_type=_MEDIA[handle.rpartition(".")[2]], size=len(data))
 
     def read(self, handle: str) -> bytes:
         """The whole, as it was kept."""

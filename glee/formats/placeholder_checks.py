@@ -51,7 +51,7 @@ def check_placeholders(manifest: Mapping[str, Any]) -> Iterator[Finding]:
 def _keys_with_names(value: Any, path: Path) -> Iterator[Path]:
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
-        if isinstance(key, str) and parse_template(key).names:
+        if isinstance(key, str) and "${" in key and parse_template(key).names:
             yield (*path, key)
         yield from _keys_with_names(item, (*path, key))
 

@@ -24,6 +24,7 @@ Place = tuple[int, int]
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's, where PyYAML was built with it."""
+_UNUSUAL = AMBIGUOUS | {"<<"}
 _STRING_TAG = "tag:yaml.org,2002:str"
 _PAIR = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
@@ -39,23 +40,22 @@ class Fault(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """What was read, where each value stands (1-based line and column), and what was wrong."""
+    """What was read, where each value and key stands, and what was wrong."""
 
     value: Any
-    places: dict[Path, Place]
-    """Of values."""
-    keys: dict[Path, Place]
-    """Of mapping keys."""
+    marks: dict[Path, Any]
+    """The parser's marks of values, by path."""
+    key_marks: dict[Path, Any]
+    """And of mapping keys."""
     faults: tuple[Fault, ...]
 
     def find_place(self, path: Path, *, key: bool = False) -> Place:
-        """The nearest place known for a path: its key or value, or those of what holds it."""
+        """The nearest place known for a path (1-based): its key or value, or those of what holds it."""
         for end in range(len(path), -1, -1):
             part = path[:end]
-            if key and part in self.keys:
-                return self.keys[part]
-            if part in self.places:
-                return self.places[part]
+            mark = (self.key_marks.get(part) if key else None) or self.marks.get(part)
+            if mark is not None:
+                return (mark.line + 1, mark.column + 1)
         return (1, 1)
 
 
@@ -93,7 +93,7 @@ def parse_text(text: str) -> Document:
         reader.faults.append(_bad_character(text[: error.start], ord(text[error.start])))
     except _Stop:
         pass
-    return Document(reader.root, reader.places, reader.keys, tuple(reader.faults))
+    return Document(reader.root, reader.marks, reader.key_marks, tuple(reader.faults))
 
 
 def _join_pairs(text: str) -> str:
@@ -145,8 +145,8 @@ class _Frame:
 class _Reader:
     def __init__(self) -> None:
         self.root: Any = None
-        self.places: dict[Path, Place] = {}
-        self.keys: dict[Path, Place] = {}
+        self.marks: dict[Path, Any] = {}
+        self.key_marks: dict[Path, Any] = {}
         self.faults: list[Fault] = []
         self.stack: list[_Frame] = []
         self.anchors: dict[str, tuple[Any, int, int]] = {}
@@ -156,17 +156,21 @@ class _Reader:
 
     def read(self, text: str) -> None:
         parser = _LOADER(text)
+        next_event, stack = parser.get_event, self.stack
         while True:
-            event = parser.get_event()
+            event = next_event()
             kind = type(event)
             if kind is yaml.ScalarEvent:
-                self.scalar(event)
+                if stack and stack[-1].key is None and type(stack[-1].value) is dict:
+                    self.take_key(event)
+                else:
+                    self.scalar(event)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                self.close()
             elif kind is yaml.MappingStartEvent:
                 self.open({}, event)
             elif kind is yaml.SequenceStartEvent:
                 self.open([], event)
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                self.close()
             elif kind is yaml.AliasEvent:
                 self.alias(event)
             elif kind is yaml.DocumentStartEvent:
@@ -182,13 +186,9 @@ class _Reader:
             self.stop(event, "documents", "a second document begins here", "keep one document to a file")
 
     def scalar(self, event: Any) -> None:
-        place = (event.start_mark.line + 1, event.start_mark.column + 1)
-        if self.stack and self.expects_key():
-            self.take_key(event, place)
-            return
         path = self.next_path()
-        self.places[path] = place
-        value = self.resolve(event, path, place)
+        self.marks[path] = event.start_mark
+        value = self.resolve(event, path)
         if event.anchor:
             self.anchors[event.anchor] = (value, 1, 0)
         self.put(value)
@@ -197,35 +197,36 @@ class _Reader:
         top = self.stack[-1]
         return type(top.value) is dict and top.key is None
 
-    def take_key(self, event: Any, place: Place) -> None:
+    def take_key(self, event: Any) -> None:
         top = self.stack[-1]
         key = event.value
         path = (*top.path, key)
-        if key == "<<" and event.implicit[0]:
-            self.stop(event, "merge", "merge keys (<<) are not part of YAML 1.2", "repeat the fields instead")
-        if event.implicit[0] and key in AMBIGUOUS:
-            self.fault(
-                path, place, "boolean", f"the key {key} is true or false to some readers", f'write "{key}" in quotes'
-            )
+        if key in _UNUSUAL and event.implicit[0]:
+            self.doubt_key(event, path)
         if key in top.value:
-            first = self.keys[path][0]
-            self.fault(
-                path, place, "duplicate", f"the key {key!r} already stands on line {first}", "keep one of the two"
-            )
+            first = self.key_marks[path].line + 1
+            message = f"the key {key!r} already stands on line {first}"
+            self.fault(path, _place(event), "duplicate", message, "keep one of the two")
         else:
-            self.keys[path] = place
+            self.key_marks[path] = event.start_mark
         top.key = key
 
-    def resolve(self, event: Any, path: Path, place: Place) -> Any:
+    def doubt_key(self, event: Any, path: Path) -> None:
+        if event.value == "<<":
+            self.stop(event, "merge", "merge keys (<<) are not part of YAML 1.2", "repeat the fields instead")
+        message = f"the key {event.value} is true or false to some readers"
+        self.fault(path, _place(event), "boolean", message, f'write "{event.value}" in quotes')
+
+    def resolve(self, event: Any, path: Path) -> Any:
         text: str = event.value
         if event.tag and event.tag not in ("!", _STRING_TAG):
-            self.fault(path, place, "tag", f"the tag {event.tag} is not allowed", "remove the tag")
+            self.fault(path, _place(event), "tag", f"the tag {event.tag} is not allowed", "remove the tag")
             return text
         if not event.implicit[0] or event.tag:
             return text
         value, doubt = resolve_plain(text)
         if doubt is not None:
-            self.fault(path, place, *doubt)
+            self.fault(path, _place(event), *doubt)
         return value
 
     def open(self, value: dict[str, Any] | list[Any], event: Any) -> None:
@@ -233,9 +234,9 @@ class _Reader:
             self.stop(event, "key", "a list or mapping cannot be a key", "use a plain word as the key")
         self.check_depth(len(self.stack) + 1, event)
         path = self.next_path()
-        self.places[path] = (event.start_mark.line + 1, event.start_mark.column + 1)
+        self.marks[path] = event.start_mark
         if event.tag and event.tag not in ("!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-            self.fault(path, self.places[path], "tag", f"the tag {event.tag} is not allowed", "remove the tag")
+            self.fault(path, _place(event), "tag", f"the tag {event.tag} is not allowed", "remove the tag")
         self.stack.append(_Frame(value, path, event.anchor))
 
     def close(self) -> None:
@@ -258,7 +259,7 @@ class _Reader:
         self.check_depth(len(self.stack) + depth, event)
         if self.stack and self.expects_key():
             self.stop(event, "key", "an alias cannot be a key", "write the key out")
-        self.places[self.next_path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
+        self.marks[self.next_path()] = event.start_mark
         self.put(value)
 
     def next_path(self) -> Path:
@@ -269,16 +270,18 @@ class _Reader:
 
     def put(self, value: Any) -> None:
         self.values += 1
-        self.check_size(None)
+        if self.values > MAX_VALUES:
+            self.check_size(None)
         if not self.stack:
             self.root = value
             return
         top = self.stack[-1]
-        if isinstance(top.value, dict):
-            top.value.setdefault(top.key, value)  # type: ignore[arg-type]
+        holder = top.value
+        if type(holder) is dict:
+            holder.setdefault(top.key, value)  # type: ignore[arg-type]
             top.key = None
         else:
-            top.value.append(value)
+            holder.append(value)  # type: ignore[union-attr]
 
     def check_size(self, event: Any) -> None:
         if self.values > MAX_VALUES:
@@ -297,9 +300,12 @@ class _Reader:
         self.faults.append(Fault(path, place, rule, message, hint))
 
     def stop(self, event: Any, rule: str, message: str, hint: str) -> None:
-        place = (event.start_mark.line + 1, event.start_mark.column + 1) if event else (1, 1)
-        self.fault((), place, rule, message, hint)
+        self.fault((), _place(event) if event else (1, 1), rule, message, hint)
         raise _Stop
+
+
+def _place(event: Any) -> Place:
+    return (event.start_mark.line + 1, event.start_mark.column + 1)
 
 
 def _measure(value: Any) -> tuple[int, int]:

@@ -290,7 +290,7 @@ def test_a_hundred_levels_are_enough_and_one_more_is_too_many() -> None:
 def test_every_value_and_key_has_its_place() -> None:
     document = parse_text("a: 1\nb:\n  - x\n  - {c: y}\n")
 
-    assert document.places == {
+    assert {path: document.find_place(path) for path in document.marks} == {
         (): (1, 1),
         ("a",): (1, 4),
         ("b",): (3, 3),
@@ -298,7 +298,8 @@ def test_every_value_and_key_has_its_place() -> None:
         ("b", 1): (4, 5),
         ("b", 1, "c"): (4, 9),
     }
-    assert document.keys == {("a",): (1, 1), ("b",): (2, 1), ("b", 1, "c"): (4, 6)}
+    keys = {path: document.find_place(path, key=True) for path in document.key_marks}
+    assert keys == {("a",): (1, 1), ("b",): (2, 1), ("b", 1, "c"): (4, 6)}
 
 
 @pytest.mark.parametrize(

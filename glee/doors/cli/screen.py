@@ -34,7 +34,10 @@ def settle_streams() -> bool:
 
 
 def colour() -> bool | None:
-    """False where colour is not wanted; None where it depends on whether the stream is a terminal."""
+    """False where colour is not wanted; None where it depends on whether the stream is a terminal.
+
+    Read here and not in `config`, which `glee --help` is too quick to load.
+    """
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 

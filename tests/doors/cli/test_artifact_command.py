@@ -44,3 +44,15 @@ def test_an_artifact_that_was_removed_is_not_found(glee: Glee) -> None:
 
     assert (ran.status, ran.out) == (2, "")
     assert "there is no artifact:0123456789abcdef.txt" in ran.err
+
+
+def test_an_artifact_as_json_says_what_it_is_and_holds_it(cut: Glee) -> None:
+    text, data = (cut("run", name, "--json").json["artifacts"][0]["handle"] for name in ("long", "bytes"))
+
+    assert cut("artifact", text, "--json").json == {
+        "handle": text,
+        "media_type": "text/plain; charset=utf-8",
+        "size": 1800,
+        "text": "".join(f"é{number:03}\n" for number in range(300)),
+    }
+    assert cut("artifact", data, "--json").json["base64"] == "Yf8AYg=="

@@ -75,7 +75,7 @@ def test_init_leaves_a_project_that_is_there_as_it_is(glee: Glee) -> None:
 def test_init_where_no_folder_can_be_made_says_why(glee: Glee) -> None:
     glee.project.write("file", "")
 
-    assert glee("init", "file/deep") == (1, "", "error: file/deep/.glee: Not a directory\n")
+    assert glee("init", "file/deep") == (1, "", "error: file/deep: Not a directory\n")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -178,3 +178,16 @@ def test_a_draft_that_could_not_be_finished_is_not_left_behind(glee: Glee) -> No
     assert glee("new", "weather", "--kind", "command").status == 1
 
     assert [path.name for path in glee.project.tools.iterdir()] == ["weather"]
+
+
+def test_what_was_made_can_be_had_as_json(glee: Glee, empty: Path) -> None:
+    assert glee("init", "--json", cwd=empty).json == {"made": _files(empty)}
+    assert glee("new", "extra", "--kind", "python", "--json", cwd=empty).json == {
+        "made": [".glee/tools/extra/count_words.py", ".glee/tools/extra/tool.yml"]
+    }
+
+
+def test_an_init_that_fails_leaves_nothing(glee: Glee, empty: Path) -> None:
+    ran = glee.sh(f"cd '{empty}' && ulimit -f 1 && \"$glee\" init")
+
+    assert (ran.status, _files(empty), list(empty.iterdir())) == (1, [], [])
