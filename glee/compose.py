@@ -30,12 +30,14 @@ def open_engine(
     audit: Record | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Engine:
-    """An engine for the project at or above `root`, or for none, with a program's own tools added.
+    """An engine for the project at or above `root`, with a program's own tools added.
+
+    Without `root` it is the project here or above; if there is none, an engine without a project.
 
     Without `approver` there is nobody to ask: a call that needs approval is answered so. Secrets are
     read from `environ`, the process's own environment unless given.
     """
-    found = config.find_root(Path(root) if root is not None else None)
+    found = config.get_root(Path(root)) if root is not None else config.find_root()
     settings = config.load_settings(found, environ=environ)
     engine = compose(settings, approver=approver, audit=audit, environ=environ)
     engine.register(*tools)

@@ -13,7 +13,7 @@ from glee.definitions.decision import Deny
 from glee.definitions.event import Listener
 from glee.definitions.result import Artifact, Result
 from glee.definitions.tool import Tool
-from glee.errors import GleeError
+from glee.errors import DefinitionError, GleeError
 from glee.formats.functions import FunctionTool
 from glee.pipeline import Pipeline
 from glee.runners.waiting import NEEDS_LOOP, running_loop
@@ -68,7 +68,10 @@ class Engine:
     def register(self, *tools: FunctionTool[..., Any] | Tool) -> None:
         """Adds tools of this program. A name that is taken is an error."""
         for tool in tools:
-            self._parts.catalog.register(tool.definition if isinstance(tool, FunctionTool) else tool)
+            definition = tool.definition if isinstance(tool, FunctionTool) else tool
+            if not isinstance(definition, Tool):
+                raise DefinitionError(f"{definition!r} is not a tool; put @glee.tool above the function")
+            self._parts.catalog.register(definition)
 
     def unregister(self, name: str) -> None:
         self._parts.catalog.unregister(name)

@@ -32,7 +32,9 @@ class Shapes:
         try:
             valid = compiled.inputs.is_valid(filled)
         except ValueError as error:
-            raise InvalidInput(f"the input of {tool.name} is not JSON: {error}; give names as text") from error
+            raise InvalidInput(
+                f"the input of {tool.name} is not JSON: {error}; give JSON values under names that are text"
+            ) from error
         if not valid:
             raise _invalid(tool, compiled.inputs, filled)
         return filled

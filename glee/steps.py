@@ -69,7 +69,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 class Walk:
     """One call on its way."""
 
-    __slots__ = ("arguments", "began", "call", "claimed", "entry", "id", "parts", "ran", "redactor", "tool")
+    __slots__ = ("arguments", "began", "call", "claimed", "entry", "id", "parts", "ran", "redactor", "said", "tool")
 
     def __init__(self, parts: Parts, call: Call) -> None:
         self.parts = parts
@@ -82,6 +82,7 @@ class Walk:
         self.claimed = False
         self.ran = False
         self.entry: Entry | None = None
+        self.said = ""
 
     def resolve(self) -> None:
         tool = self.parts.catalog.find(self.call.tool) if self.call.vocabulary is None else None
@@ -139,8 +140,8 @@ class Walk:
         approver = self.parts.approver
         if not getattr(approver, "answers_in_place", False):
             await on_event_loop()
-        question = Question(call_id=self.id, tool=self.tool, call=self.call, reason=decision.reason)
-        answer = await approver.ask(question)
+        shown = structs.replace(self._redacted_call(), arguments=self._redacted(self.arguments))
+        answer = await approver.ask(Question(call_id=self.id, tool=self.tool, call=shown, reason=decision.reason))
         if self.parts.events.listeners:
             self._emit(Decided, decision=decision, approved=answer == "yes")
         if answer == "no":
@@ -148,7 +149,7 @@ class Walk:
         if answer != "yes":
             raise ApprovalRequired(
                 f"{self.tool.name} needs a person's approval: {decision.reason}; "
-                "call it where a person can answer, or with --yes",
+                "call it where a person can answer (--yes at the terminal, approver= in Python)",
                 details={"reason": decision.reason},
             )
 
@@ -204,6 +205,7 @@ class Walk:
 
     def shape(self, outcome: Outcome) -> Result:
         output = self._redacted(outcome.output)
+        self.said = outcome.said
         warnings = outcome.warnings + self.parts.shapes.check_output(self.tool, outcome.output)
         artifacts: tuple[Artifact, ...] = ()
         if outcome.raw is not None:
@@ -289,7 +291,7 @@ class Walk:
             else:
                 self.parts.claims.release(self.call)
         if self.parts.events.listeners:
-            self._emit(Finished, result=result)
+            self._emit(Finished, result=result, said=self.redactor.text(self.said))
         return result
 
     def _entry(self) -> Entry:
@@ -302,12 +304,13 @@ class Walk:
     def _redacted_caller(self) -> Caller:
         if self.redactor is NOTHING:
             return self.call.caller
-        return Caller(**self.redactor.value(structs.asdict(self.call.caller)))
+        words = structs.asdict(self.call.caller)
+        return Caller(**{name: self.redactor.value(word) for name, word in words.items()})
 
     def _redacted_call(self) -> Call:
         if self.redactor is NOTHING:
             return self.call
-        fields = self.redactor.value({name: getattr(self.call, name) for name in _CALLERS_WORDS})
+        fields = {name: self.redactor.value(getattr(self.call, name)) for name in _CALLERS_WORDS}
         return structs.replace(self.call, caller=self._redacted_caller(), **fields)
 
     def _duration(self) -> float:

@@ -30,19 +30,19 @@ MEANINGS = {
     "blocked": "The call tried to reach what it may not, and was stopped.",
     "timeout": "Time ran out; whatever ran was ended.",
     "cancelled": "The caller went away; whatever ran was ended.",
-    "exit_code": "The program ended with a code not in `exit_codes_ok`; `details` has `exit_code` and `stderr`.",
+    "exit_code": "The program ended with a code that is not ok; `details` has `exit_code`, `stderr` and `stdout`.",
     "exception": "The function raised; `details` has `type` and `message`.",
     "http_status": "The server answered with a status other than 2xx; `details` has `status` and `body`.",
     "network": "No answer: no connection, unknown host, bad certificate.",
     "too_large": "The tool produced, or the server sent, more than the limit.",
     "unavailable": "Something the call needs is not there: a program, an interpreter, a claimed key.",
-    "internal": "Glee itself failed; the operator's log says more.",
+    "internal": "Glee itself failed, or could not write its record; the operator's log says more.",
 }
 
 
 def write_cli() -> str:
     parts = ["# Commands\n"]
-    context = click.Context(cli, info_name="glee", max_content_width=100)
+    context = click.Context(cli, info_name="glee", max_content_width=100, help_option_names=["-h", "--help"])
     parts.append(f"```text\n{cli.get_help(context)}\n```\n")
     for name in COMMANDS:
         command = cli.get_command(context, name)

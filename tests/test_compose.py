@@ -9,7 +9,7 @@ import pytest
 import glee
 from glee import compose, config
 from glee.catalog.packages import PackageSource
-from glee.errors import DefinitionError
+from glee.errors import DefinitionError, ProjectNotFound
 from glee.testing import Project
 
 
@@ -43,15 +43,31 @@ def test_a_root_may_be_given_as_text(project: Project) -> None:
         assert engine.call_sync("greet").ok
 
 
-def test_a_program_s_own_tools_need_no_project(tmp_path: Path, project: Project) -> None:
+def test_a_program_s_own_tools_need_no_project(
+    tmp_path: Path, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bare").mkdir()
+    monkeypatch.chdir(tmp_path / "bare")
 
-    with glee.open(tmp_path / "bare", tools=[add], environ=project.environ) as engine:
+    with glee.open(tools=[add], environ=project.environ) as engine:
         result = engine.call_sync("add", {"a": 1, "b": 2})
         names = [summary.name for summary in engine.list()]
 
     assert (result.output, names) == (3, ["add"])
     assert list((tmp_path / "bare").iterdir()) == []
+
+
+@pytest.mark.parametrize("root", ["bare", "nowhere"])
+def test_a_root_that_is_no_project_is_an_error(tmp_path: Path, project: Project, root: str) -> None:
+    (tmp_path / "bare").mkdir()
+
+    with pytest.raises(ProjectNotFound, match="run `glee init`"):
+        glee.open(tmp_path / root, environ=project.environ)
+
+
+def test_a_plain_function_is_not_a_tool(project: Project) -> None:
+    with pytest.raises(DefinitionError, match=r"put @glee\.tool above"):
+        project.open(tools=[print])
 
 
 def test_definitions_may_be_given_as_well_as_functions(project: Project) -> None:

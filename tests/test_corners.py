@@ -146,3 +146,38 @@ def test_a_replayed_result_is_not_recorded_as_a_refusal(project: Project) -> Non
         for _ in range(2):
             engine.call_sync(Call(tool="show", idempotency_key="k"))
     assert "TOOL_REFUSED" not in project.audit_lines[-1]
+
+
+@pytest.mark.parametrize("value", ["agent", "session", "e", "door"])
+def test_a_secret_that_reads_like_glees_own_words_harms_no_call(project: Project, value: str) -> None:
+    project.add_command("look", "true", permissions=TOKEN)
+    project.environ["TOKEN"] = value
+    watcher = Watcher()
+    with project.open() as engine:
+        engine.subscribe(watcher)
+        result = engine.call_sync(Call(tool="look", caller=Caller(agent="writer", session="s-1")))
+
+    assert (result.ok, result.warnings, len(project.audit_lines)) == (True, (), 2)
+    assert watcher.names == ["Requested", "Decided", "Started", "Finished"]
+
+
+def test_a_person_sees_what_will_run_and_no_secret(project: Project) -> None:
+    schema = {"type": "object", "properties": {"to": {"default": "everybody"}, "text": {}}}
+    project.add_command(
+        "send", "true", inputs={"schema": schema}, permissions=TOKEN, approval={"required": True, "reason": "Sends"}
+    )
+    project.environ["TOKEN"] = "S3CR3T-VALUE"
+    person = AnsweringPerson()
+    with project.open(approver=person) as engine:
+        engine.call_sync("send", {"text": "it is S3CR3T-VALUE"})
+
+    assert person.questions[0].call.arguments == {"to": "everybody", "text": "it is [secret]"}
+
+
+def test_a_timeout_shows_what_was_written_until_then(project: Project) -> None:
+    project.add_command("slow", "echo begun; echo $TOKEN >&2; sleep 60", permissions=TOKEN, command={"timeout_ms": 500})
+    project.environ["TOKEN"] = "S3CR3T-VALUE"
+    with project.open() as engine:
+        result = engine.call_sync("slow")
+
+    assert result.error and result.error.details == {"timeout_ms": 500, "stdout": "begun\n", "stderr": "[secret]\n"}

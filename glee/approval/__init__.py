@@ -14,7 +14,10 @@ Answer = Literal["yes", "no", "nobody"]
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What a person is asked: this tool, with these arguments, for this reason."""
+    """What a person is asked: this tool, with these arguments, for this reason.
+
+    The call's arguments are those the tool would run with: defaults applied, secrets removed.
+    """
 
     call_id: str
     tool: Tool

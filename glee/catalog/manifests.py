@@ -24,6 +24,7 @@ _FRESH_NS: Final = 2_000_000_000
 """A file changed this recently may change again within the same timestamp, so it is not cached."""
 
 Stamp = tuple[int, int, int, int]
+_UNREADABLE: Final[Stamp] = (0, 0, 0, 0)
 
 
 class _Entry(Struct, frozen=True, array_like=True):
@@ -48,7 +49,11 @@ class ManifestSource:
         if not name or "/" in name or "\0" in name or name.startswith("."):
             return None
         path = self._folder / name / MANIFEST
-        if not os.path.isfile(path):  # noqa: PTH113 - False where a name is too long, which Path.is_file raises for
+        try:
+            os.stat(path)
+        except PermissionError:
+            pass  # it is there, and reading it says what is wrong
+        except (OSError, ValueError):
             return None
         from glee.formats.manifest import read_manifest
 
@@ -98,12 +103,15 @@ class ManifestSource:
         found: list[tuple[str, Stamp]] = []
         try:
             folders = sorted(entry.name for entry in os.scandir(self._folder) if not entry.name.startswith("."))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         prefix = f"{self._folder}/"
         for name in folders:
             try:
                 status = os.stat(f"{prefix}{name}/{MANIFEST}")
+            except PermissionError:
+                found.append((name, _UNREADABLE))
+                continue
             except OSError:
                 continue
             found.append((name, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)))
@@ -126,7 +134,7 @@ class ManifestSource:
         import time
 
         settled = time.time_ns() - _FRESH_NS
-        kept = {name: entry for name, entry in entries.items() if entry.stamp[1] < settled and _is_text(name)}
+        kept = {name: entry for name, entry in entries.items() if 0 < entry.stamp[1] < settled and _is_text(name)}
         cache = _Cache(VERSION, str(self._folder), kept)
         draft = self._cache_file.with_suffix(f".{os.getpid()}.draft")
         try:
@@ -144,7 +152,9 @@ def _is_text(name: str) -> bool:
 
 
 def _stray(path: Path) -> Problem:
-    if path.is_dir():
+    if (path / MANIFEST).is_symlink():
+        message, hint = f"{MANIFEST} is a link that leads nowhere", "mend the link, or write the manifest itself"
+    elif path.is_dir():
         near = sorted(file.name for file in path.iterdir() if file.suffix in (".yml", ".yaml"))
         hint = f"rename {near[0]} to {MANIFEST}" if near else f"write {path.name}/{MANIFEST}, or remove the folder"
         message = f"the folder has no {MANIFEST}"

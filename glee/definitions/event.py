@@ -48,6 +48,8 @@ class Finished(_Event, frozen=True, kw_only=True, tag="finished"):
     """The call is over; `result` is what its caller gets."""
 
     result: Result
+    said: str = ""
+    """What the tool wrote beside its output, on standard error say; for a person to read, secrets removed."""
 
 
 Event = Requested | Decided | Started | Progressed | Finished

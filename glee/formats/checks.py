@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -26,6 +27,7 @@ def check_manifest(manifest: Mapping[str, Any], folder: str) -> Iterator[Finding
     yield from check_secrets(manifest)
     yield from check_url(manifest)
     yield from check_headers(manifest)
+    yield from check_response(manifest)
     yield from check_schemas(manifest)
 
 
@@ -150,3 +152,19 @@ def check_headers(manifest: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding(
                 path, "header", f"the header {name} holds a line break or control character", "write it on one line"
             )
+
+
+def check_response(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """Paths are dotted; what looks like JSONPath would silently find nothing."""
+    response = mapping(manifest, "exec", "http", "response")
+    base: Path = ("exec", "http", "response")
+    fields = response.get("fields")
+    paths: list[tuple[Path, Any]] = [((*base, "json_path"), response.get("json_path"))]
+    paths += [
+        ((*base, "fields", index, "path"), mapping(field).get("path"))
+        for index, field in enumerate(fields if isinstance(fields, list) else [])
+    ]
+    for path, text in paths:
+        if isinstance(text, str) and re.search(r"[\[\]$*]|^\.|\.\.|\.$", text):
+            hint = "write it with dots, numbers for items of a list: data.rows.0.name"
+            yield Finding(path, "path", f"{text!r} is not a dotted path", hint)

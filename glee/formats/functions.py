@@ -97,6 +97,8 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 def toolset(instance: Any) -> list[FunctionTool[..., Any]]:
     """The tools among an object's methods, in the order of their names."""
+    if isinstance(instance, type):
+        raise DefinitionError(f"toolset takes an instance: toolset({instance.__name__}(...))")
     kind = type(instance)
     names = [name for name in dir(kind) if isinstance(inspect.getattr_static(kind, name), FunctionTool)]
     return [getattr(instance, name) for name in names]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Final, Literal
 
@@ -50,8 +52,9 @@ def write_tool(tools: Path, name: str, kind: ScaffoldKind) -> Path:
     draft.mkdir()
     try:
         for source in sorted(_HERE.glob(f"{kind}.*")):
-            target = draft / source.name.removeprefix(f"{kind}.")
-            text = source.read_text().replace("name: @NAME@", f"name: {_quoted(name)}").replace("@NAME@", name)
+            target = draft / source.name.removeprefix(f"{kind}.").replace("@MODULE@", _module(name))
+            text = source.read_text().replace("name: @NAME@", f"name: {_quoted(name)}")
+            text = text.replace("@NAME@", name).replace("@MODULE@", _module(name))
             target.write_text(text)
             if target.suffix == ".sh":
                 target.chmod(0o755)
@@ -65,3 +68,11 @@ def write_tool(tools: Path, name: str, kind: ScaffoldKind) -> Path:
 def _quoted(name: str) -> str:
     """For YAML, in which 123, 1e3, no and null are not text."""
     return name if re.match(r"[A-Za-z_]", name) and name.lower() not in _NOT_TEXT else f'"{name}"'
+
+
+def _module(name: str) -> str:
+    """A module's name that is not one of Python's own."""
+    word = re.sub(r"\W", "_", name)
+    taken = word in sys.stdlib_module_names or keyword.iskeyword(word) or not word.isidentifier()
+    taken = taken or word.lower() in _NOT_TEXT
+    return f"tool_{word}" if taken else word

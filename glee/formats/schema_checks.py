@@ -10,7 +10,7 @@ from glee.errors import DefinitionError
 from glee.formats import expectation
 from glee.formats.finding import Finding, dig, kind_of, mapping
 from glee.schemas.defaults import compile_defaults
-from glee.schemas.validator import Path, SchemaFault, Validator, find_schema_fault, to_pointer
+from glee.schemas.validator import Path, SchemaFault, Validator, find_schema_fault, nearest, to_pointer
 
 
 def check_schemas(manifest: Mapping[str, Any]) -> Iterator[Finding]:
@@ -20,6 +20,7 @@ def check_schemas(manifest: Mapping[str, Any]) -> Iterator[Finding]:
         if fault:
             yield _schema_finding(("inputs", "schema"), fault)
         else:
+            yield from check_required(schema)
             yield from check_defaults(schema)
             yield from check_example_params(manifest, schema)
     output = dig(manifest, "outputs", "schema")
@@ -32,12 +33,21 @@ def check_schemas(manifest: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _schema_finding(base: Path, fault: SchemaFault) -> Finding:
-    return Finding(
-        (*base, *fault.path),
-        "schema",
-        f"not valid JSON Schema 2020-12: {fault.message}",
-        "mend the schema; it may not refer to anything outside itself",
-    )
+    outside = "retrieving" in fault.message
+    hint = "refer only to what stands in the schema itself" if outside else fault.hint or "mend the schema"
+    return Finding((*base, *fault.path), "schema", f"not valid JSON Schema 2020-12: {fault.message}", hint)
+
+
+def check_required(schema: Mapping[str, Any]) -> Iterator[Finding]:
+    """A required input that no property admits could never be given."""
+    if schema.get("additionalProperties") is not False or "patternProperties" in schema:
+        return
+    known = list(mapping(schema, "properties"))
+    for index, name in enumerate(schema.get("required", [])):
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean {near}?" if near else f"add {name} to properties"
+            yield Finding(("inputs", "schema", "required", index), "required", f"{name!r} is not a property", hint)
 
 
 def check_defaults(schema: Mapping[str, Any]) -> Iterator[Finding]:

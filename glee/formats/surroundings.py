@@ -101,6 +101,9 @@ def _check_module(tool: Tool, execution: PythonExec, root: Path) -> Iterator[Fin
                 "create it, or correct the name",
             )
         return
+    fault = _find_syntax_fault(file)
+    if fault is not None:
+        yield Finding(("exec", "python", "module"), "module", f"{file} is not Python: {fault}", "mend the module")
     names = _names_in(file)
     if names is not None and execution.function not in names:
         yield Finding(
@@ -150,6 +153,16 @@ def _may_hold(folder: Path, top: str) -> bool:
         return False
     elsewhere = {file.name for file in folder.glob("*.pth")} - {"distutils-precedence.pth"}
     return bool(elsewhere) or any(True for _ in folder.glob(f"{top}.*.so"))
+
+
+def _find_syntax_fault(file: Path) -> str | None:
+    try:
+        ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        return f"{error.msg} on line {error.lineno}"
+    except (OSError, ValueError, RecursionError, MemoryError):
+        pass
+    return None
 
 
 def _names_in(file: Path) -> set[str] | None:

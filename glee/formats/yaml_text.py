@@ -125,7 +125,12 @@ def _translate(error: yaml.MarkedYAMLError, text: str) -> Fault:
     if "\t" in at[: len(at) - len(at.lstrip())] or (at[column - 1 : column] == "\t"):
         return Fault((), (line, column), "tab", "a tab cannot indent YAML", "use spaces")
     message = (error.problem or "not YAML").replace("did not find expected", "expected")
-    return Fault((), (line, column), "syntax", message, "check indentation, quotes and brackets near this line")
+    hint = "check indentation, quotes and brackets near this line"
+    if "mapping values are not allowed" in message:
+        message, hint = "a colon and a space begin a new field here", "put the whole text in quotes"
+    elif "${" in at and re.search(r"[\[{,]\s*\$\{", at):
+        hint = 'put the placeholder in quotes: ["${name}"]'
+    return Fault((), (line, column), "syntax", message, hint)
 
 
 class _Stop(Exception):

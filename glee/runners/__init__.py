@@ -39,6 +39,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     output: Any
     exit_code: int | None = None
     warnings: tuple[str, ...] = ()
+    said: str = ""
+    """What it wrote beside its output."""
     raw: bytes | None = None
     """The bytes as they came, where the output could not show them faithfully."""
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from glee.definitions.json_text import decode_json
 from glee.definitions.tool import CommandExec, Format
 from glee.errors import ExitCode, Unavailable
 from glee.formats.surroundings import find_program
 from glee.runners import Outcome, Run
 from glee.runners.arguments import fill_arguments
-from glee.runners.processes import Finished, run_process
+from glee.runners.processes import SHOWN, Finished, run_process
 from glee.secrets.redaction import Redactor
-
-_STDERR_SHOWN = 4000
 
 
 class CommandRunner:
@@ -33,6 +33,7 @@ class CommandRunner:
             env={**self._environment, **run.secrets},
             timeout=run.timeout,
             output_bytes=run.output_bytes,
+            redactor=run.redactor,
         )
         if finished.exit_code not in execution.exit_codes_ok:
             raise _failed(execution, finished, run.redactor)
@@ -42,32 +43,30 @@ class CommandRunner:
 def _failed(execution: CommandExec, finished: Finished, redactor: Redactor) -> ExitCode:
     """Secrets go before the cuts, which could halve one."""
     stderr = redactor.text(finished.stderr.decode("utf-8", "replace").strip())
-    shown = stderr[-_STDERR_SHOWN:]
+    shown = stderr[-SHOWN:]
     last = shown.splitlines()[-1][:300] if shown else "nothing on standard error"
     return ExitCode(
         f"{execution.entrypoint} ended with exit code {finished.exit_code}: {last}",
         details={
             "exit_code": finished.exit_code,
             "stderr": shown,
-            "stdout": redactor.text(finished.stdout.decode("utf-8", "replace"))[:_STDERR_SHOWN],
+            "stdout": redactor.text(finished.stdout.decode("utf-8", "replace"))[:SHOWN],
         },
     )
 
 
 def _outcome(finished: Finished, form: Format) -> Outcome:
+    output: Any
+    warnings: tuple[str, ...] = ()
+    raw = None
     try:
-        text = finished.stdout.decode()
+        output = finished.stdout.decode()
+        if form == "json":
+            output = decode_json(output)
     except UnicodeDecodeError:
-        return Outcome(
-            output=finished.stdout.decode("utf-8", "replace"),
-            exit_code=finished.exit_code,
-            warnings=("the output is not UTF-8 text; what could not be shown is replaced by \ufffd",),
-            raw=finished.stdout,
-        )
-    if form == "text":
-        return Outcome(output=text, exit_code=finished.exit_code)
-    try:
-        return Outcome(output=decode_json(text), exit_code=finished.exit_code)
+        output, raw = finished.stdout.decode("utf-8", "replace"), finished.stdout
+        warnings = ("the output is not UTF-8 text; what could not be shown is replaced by \ufffd",)
     except ValueError as error:
-        warning = f"the output was declared to be JSON and is not: {error}"
-        return Outcome(output=text, exit_code=finished.exit_code, warnings=(warning,))
+        warnings = (f"the output was declared to be JSON and is not: {error}",)
+    said = finished.stderr.decode("utf-8", "replace")
+    return Outcome(output=output, exit_code=finished.exit_code, warnings=warnings, raw=raw, said=said)

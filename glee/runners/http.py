@@ -68,21 +68,25 @@ def fill_url(execution: HttpExec, values: Mapping[str, Any]) -> Url:
         missing = [name for name in template.names if values.get(name) is None]
         raise InvalidInput(f"the URL needs the input {', '.join(missing)}; give it a value")
     url = parse_url(str(filled))
-    _check_segments(execution.url, url)
+    _check_segments(execution.url, url, values)
     pairs = [pair for name, value in execution.query.items() for pair in _pairs(name, value, values)]
     query = "&".join(f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in pairs)
     joined = "&".join(filter(None, (url.query, query)))
     return Url(scheme=url.scheme, host=url.host, port=url.port, path=url.path, query=joined)
 
 
-def _check_segments(template: str, url: Url) -> None:
+def _check_segments(template: str, url: Url, values: Mapping[str, Any]) -> None:
     """An input that is empty or made of dots would climb to another resource."""
     before = parse_template(template.partition("?")[0]).parts
     literal = "".join(part if isinstance(part, str) else "x" for part in before)
     wanted = parse_url(literal).path.split("/")
     for want, got in zip(wanted, url.path.split("/"), strict=True):
         if want != got and got.replace("%2E", ".").replace("%2e", ".") in ("", ".", ".."):
-            raise InvalidInput(f"an input makes the path segment {got!r}; give a value that is not empty or dots")
+            names = [part.name for part in before if not isinstance(part, str)]
+            short = [name for name in names if to_text(values[name]) in ("", ".", "..")] or names
+            raise InvalidInput(
+                f"the input {', '.join(short)} makes the path segment {got!r}, which leads elsewhere; change it"
+            )
 
 
 def _pairs(name: str, value: Any, values: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -17,8 +17,11 @@ from msgspec import Struct
 from glee.errors import CallError, InvalidInput, TimedOut, TooLarge, Unavailable
 from glee.runners.marks import Marked
 from glee.runners.waiting import wait_readable
+from glee.secrets.redaction import Redactor
 
 _CHUNK: Final = 65_536
+SHOWN: Final = 4000
+"""Characters of a stream that an error shows."""
 _TICK: Final = 0.01
 """Seconds between two looks at a child where the system cannot tell of its end by itself."""
 
@@ -39,6 +42,7 @@ async def run_process(
     env: Mapping[str, str],
     timeout: float,
     output_bytes: int,
+    redactor: Redactor,
     stdin: int = subprocess.DEVNULL,
     channel: bool = False,
 ) -> Finished:
@@ -46,6 +50,9 @@ async def run_process(
     child = _Child(argv, cwd=cwd, env=env, stdin=stdin, channel=channel, output_bytes=output_bytes)
     try:
         return await child.finish(timeout)
+    except TimedOut as error:
+        error.details |= {name: redactor.text(text)[-SHOWN:] for name, text in child.so_far().items() if text}
+        raise
     finally:
         child.end()
 
@@ -140,6 +147,11 @@ class _Child:
             stderr=bytes(self._buffers[self._err]),
             channel=bytes(self._buffers.get(self._channel, b"")),
         )
+
+    def so_far(self) -> dict[str, str]:
+        """What was written until now."""
+        written = {"stdout": self._buffers[self._out], "stderr": self._buffers[self._err]}
+        return {name: data.decode("utf-8", "replace") for name, data in written.items()}
 
     def end(self) -> None:
         """Leaves no process, no zombie and no descriptor."""

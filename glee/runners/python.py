@@ -12,10 +12,9 @@ from glee.definitions.tool import PythonExec
 from glee.errors import ExitCode, ToolException, Unavailable
 from glee.formats.surroundings import find_interpreter
 from glee.runners import Outcome, Run
-from glee.runners.processes import Finished, run_process
+from glee.runners.processes import SHOWN, Finished, run_process
 
 _CHILD: Final = str(Path(__file__).with_name("python_child.py"))
-_SHOWN: Final = 4000
 
 
 class PythonRunner:
@@ -38,6 +37,7 @@ class PythonRunner:
                 env={**self._environment, **run.secrets},
                 timeout=run.timeout,
                 output_bytes=run.output_bytes,
+                redactor=run.redactor,
                 stdin=request,
                 channel=True,
             )
@@ -78,13 +78,16 @@ def _outcome(run: Run, execution: PythonExec, finished: Finished) -> Outcome:
     try:
         answer = decode_json(finished.channel)
     except ValueError:
-        stderr = run.redactor.text(finished.stderr.decode("utf-8", "replace").strip())[-_SHOWN:]
+        stderr = run.redactor.text(finished.stderr.decode("utf-8", "replace").strip())[-SHOWN:]
         raise ExitCode(
             f"the interpreter ended with exit code {finished.exit_code} before {execution.function} returned",
             details={"exit_code": finished.exit_code, "stderr": stderr},
         ) from None
     if "value" in answer:
-        return Outcome(output=answer["value"])
+        said = (finished.stdout + finished.stderr).decode("utf-8", "replace")
+        return Outcome(output=answer["value"], said=said)
+    if "missing" in answer:
+        raise Unavailable(f"{answer['missing']}; correct the manifest, or run `glee lint`")
     raise ToolException(
         f"{execution.function} raised {answer['type']}: {answer['message']}",
         detail=answer["traceback"] + finished.stderr.decode("utf-8", "replace"),

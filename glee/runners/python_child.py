@@ -19,6 +19,8 @@ def main(channel):
     sys.path[:0] = request["path"]
     try:
         answer = json.dumps({"value": call(request)}, default=plain, allow_nan=False, ensure_ascii=False)
+    except Missing as error:
+        answer = json.dumps({"missing": str(error)}, ensure_ascii=False)
     except BaseException as error:
         answer = json.dumps(describe(error), ensure_ascii=False)
     try:
@@ -30,7 +32,7 @@ def main(channel):
 
 
 def call(request):
-    function = getattr(importlib.import_module(request["module"]), request["function"])
+    function = find(request["module"], request["function"])
     value = function(*request["args"], **request["kwargs"])
     if hasattr(value, "__await__"):
         import asyncio
@@ -42,6 +44,22 @@ def call(request):
     if request["return"] == "text":
         return value if isinstance(value, str) else str(value)
     return value
+
+
+class Missing(Exception):
+    """The module or function that the manifest names is not there."""
+
+
+def find(module, function):
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and (module + ".").startswith(error.name + "."):
+            raise Missing("there is no module " + module) from None
+        raise
+    if not hasattr(found, function):
+        raise Missing("the module " + module + " has no function " + function)
+    return getattr(found, function)
 
 
 def plain(value):

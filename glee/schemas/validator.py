@@ -16,6 +16,7 @@ from msgspec import Struct
 from glee.errors import DefinitionError
 
 Path = tuple[str | int, ...]
+_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 SETTINGS: Final[dict[str, Any]] = {"offline": True, "validate_formats": False}
 """Nothing is fetched, and `format` is an annotation, as 2020-12 has it unless a schema asks for more."""
@@ -39,6 +40,7 @@ class SchemaFault(Struct, frozen=True):
 
     path: Path
     message: str
+    hint: str = ""
 
 
 class Validator:
@@ -79,10 +81,19 @@ def find_schema_fault(schema: Any) -> SchemaFault | None:
     try:
         jsonschema_rs.Draft202012Validator(schema, **SETTINGS)
     except jsonschema_rs.ValidationError as error:
-        return SchemaFault(tuple(error.instance_path), _first_line(error))
+        return _explain_schema(error)
     except ValueError as error:
         return SchemaFault((), _first_line(error))
     return None
+
+
+def _explain_schema(error: Any) -> SchemaFault:
+    path = tuple(error.instance_path)
+    if path and "type" in path[-2:] and isinstance(error.instance, str):
+        near = nearest(error.instance, _TYPES)
+        hint = f"did you mean {near}?" if near else f"use one of {', '.join(_TYPES)}"
+        return SchemaFault(path, f"{error.instance!r} is not a type", hint)
+    return SchemaFault(path, _first_line(error))
 
 
 def to_pointer(path: Sequence[str | int]) -> str:

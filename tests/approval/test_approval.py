@@ -50,7 +50,8 @@ def test_where_nobody_can_be_asked_approval_is_required(project: Project, mark: 
 
     assert result.error == Failure(
         code="approval_required",
-        message="send needs a person's approval: Sends a message; call it where a person can answer, or with --yes",
+        message="send needs a person's approval: Sends a message; "
+        "call it where a person can answer (--yes at the terminal, approver= in Python)",
         details={"reason": "Sends a message"},
     )
     assert not mark.exists()

@@ -215,9 +215,12 @@ def test_the_log_is_its_owner_s_alone(project: Project, log: Path) -> None:
     assert [stat.S_IMODE(path.stat().st_mode) for path in (log, log.parent)] == [0o600, 0o700]
 
 
-def test_without_a_project_the_log_is_part_of_the_state(tmp_path: Path, project: Project) -> None:
+def test_without_a_project_the_log_is_part_of_the_state(
+    tmp_path: Path, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bare").mkdir()
-    with glee.open(tmp_path / "bare", tools=[weather], environ=project.environ) as engine:
+    monkeypatch.chdir(tmp_path / "bare")
+    with glee.open(tools=[weather], environ=project.environ) as engine:
         engine.call_sync("weather")
 
     (log,) = Path(project.environ["XDG_STATE_HOME"]).glob("glee/*/audit/tools.log")

@@ -126,7 +126,7 @@ def test_a_broken_manifest_is_listed_with_its_reason_and_hides_no_other(
 
     assert list(broken) == ["ape", "bad", "folder", "notutf8", "other", "zebra"]
     assert [name for name, reason in broken.items() if reason is None] == ["ape", "zebra"]
-    assert broken["folder"] == "it can no longer be read"
+    assert broken["folder"] == "line 1: cannot be read: it is not a file"
     assert all((broken[name] or "").startswith("line ") for name in ("bad", "notutf8", "other"))
     assert (broken["other"] or "").endswith(" more)")
 

@@ -52,11 +52,13 @@ def test_every_block_of_a_page_works(page: Path, tmp_path: Path) -> None:
         "HOME": str(tmp_path / "home"),
         "PYTHONPATH": str(folder),
     }
+    stands = folder
     for block in blocks_of(page):
-        execute(block, folder, environment)
+        stands = execute(block, folder, stands, environment)
 
 
-def execute(block: Block, folder: Path, environment: dict[str, str]) -> None:
+def execute(block: Block, folder: Path, stands: Path, environment: dict[str, str]) -> Path:
+    """Returns where the reader stands afterwards."""
     if block.title:
         file = folder / block.title
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -65,9 +67,13 @@ def execute(block: Block, folder: Path, environment: dict[str, str]) -> None:
             file.chmod(0o755)
     elif block.kind in ("bash", "python"):
         command = ["bash", "-euo", "pipefail", "-c"] if block.kind == "bash" else [sys.executable, "-c"]
-        done = subprocess.run([*command, block.text], cwd=folder, env=environment, capture_output=True, text=True)
+        note = folder.with_name("stands")
+        text = f"{block.text}\npwd > {note}" if block.kind == "bash" else block.text
+        done = subprocess.run([*command, text], cwd=stands, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stdout
+        if block.kind == "bash":
+            return Path(note.read_text().strip())
     elif block.kind == "sh":
         check_make(block.text)
     elif block.kind == "yaml":
@@ -78,6 +84,7 @@ def execute(block: Block, folder: Path, environment: dict[str, str]) -> None:
         json.loads(block.text)
     else:
         assert block.kind == "text", f"a block of kind {block.kind} would not be executed"
+    return stands
 
 
 def check_make(text: str) -> None:

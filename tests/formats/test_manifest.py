@@ -353,9 +353,8 @@ RULES: list[tuple[str, str, str, list[tuple[int, int, str, str, str, str]]]] = [
                 21,
                 "inputs.schema.properties.count.type",
                 "schema",
-                'not valid JSON Schema 2020-12: "intger" is not valid under any of the schemas listed in the '
-                "'anyOf' keyword",
-                "mend the schema; it may not refer to anything outside itself",
+                "not valid JSON Schema 2020-12: 'intger' is not a type",
+                "did you mean integer?",
             )
         ],
     ),
@@ -370,7 +369,7 @@ RULES: list[tuple[str, str, str, list[tuple[int, int, str, str, str, str]]]] = [
                 "outputs.schema.properties.title.minLength",
                 "schema",
                 'not valid JSON Schema 2020-12: "x" is not of type "integer"',
-                "mend the schema; it may not refer to anything outside itself",
+                "mend the schema",
             )
         ],
     ),
@@ -385,7 +384,7 @@ RULES: list[tuple[str, str, str, list[tuple[int, int, str, str, str, str]]]] = [
                 "inputs.schema",
                 "schema",
                 "not valid JSON Schema 2020-12: Pointer '/nowhere' does not exist",
-                "mend the schema; it may not refer to anything outside itself",
+                "mend the schema",
             )
         ],
     ),
@@ -400,7 +399,7 @@ RULES: list[tuple[str, str, str, list[tuple[int, int, str, str, str, str]]]] = [
                 "inputs.schema.$schema",
                 "schema",
                 "not valid JSON Schema 2020-12: 5 is not JSON Schema 2020-12",
-                "mend the schema; it may not refer to anything outside itself",
+                "mend the schema",
             )
         ],
     ),
@@ -967,3 +966,24 @@ def test_no_slip_of_the_pen_ever_raises(at: int, length: int, typed: str) -> Non
     reading = parse((HTTP[:at] + typed + HTTP[at + length :]).encode(errors="replace"))
 
     assert (reading.tool is None) is bool(reading.problems)
+
+
+def test_a_required_input_that_is_no_property_is_reported() -> None:
+    reading = parse(change(HTTP, "required: [id]", "required: [idd]"))
+
+    assert reading.problems[0] == Problem(
+        file="tool.yml",
+        line=8,
+        column=16,
+        field="inputs.schema.required[0]",
+        rule="required",
+        message="'idd' is not a property",
+        hint="did you mean id?",
+    )
+
+
+@pytest.mark.parametrize("path", ["$.data", "rows[0]", "data..rows", ".data", "data.", "data.*"])
+def test_a_path_that_is_not_dotted_is_reported(path: str) -> None:
+    reading = parse(change(HTTP, "url:", f"response: {{json_path: '{path}'}}\n    url:"))
+
+    assert [problem.rule for problem in reading.problems] == ["path"]

@@ -16,7 +16,7 @@ from glee.formats.yaml_text import parse_text
 from glee.testing import Project
 
 KINDS: list[Any] = ["http", "command", "python"]
-FILES = {"http": ["tool.yml"], "command": ["find.sh", "tool.yml"], "python": ["count_words.py", "tool.yml"]}
+FILES = {"http": ["tool.yml"], "command": ["find.sh", "tool.yml"], "python": ["fresh.py", "tool.yml"]}
 
 
 def lint(project: Project, path: Path) -> tuple[Any, ...]:

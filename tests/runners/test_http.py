@@ -253,7 +253,7 @@ def test_a_value_that_would_climb_out_of_the_path_is_refused(
     assert bare(result) == failure(
         "ask",
         "invalid_input",
-        f"an input makes the path segment {value!r}; give a value that is not empty or dots",
+        f"the input id makes the path segment {value!r}, which leads elsewhere; change it",
     )
     assert server.connections == 0
 

@@ -14,7 +14,7 @@ from process_watch import find_processes, new_mark, wait_gone
 from tool_parts import bare, failure, needs, success, takes
 
 from glee.engine import Engine
-from glee.testing import Project
+from glee.testing import Project, Watcher, manifest
 
 ECHO = """
 def run(*args, **kwargs):
@@ -287,16 +287,44 @@ def test_whatever_goes_wrong_in_the_module_is_an_exception(
     assert message is None or result.error.details["message"] == message
 
 
-def test_a_function_that_is_not_there_is_an_exception(project: Project, engine: Engine) -> None:
+def test_a_function_that_is_not_there_is_unavailable(project: Project, engine: Engine) -> None:
     project.add_python("fail", "def other():\n    pass\n")
 
-    result = engine.call_sync("fail")
-
-    assert result.error is not None
-    assert (result.error.code, result.error.details) == (
-        "exception",
-        {"type": "AttributeError", "message": "module 'tools.fail' has no attribute 'run'"},
+    assert bare(engine.call_sync("fail")) == failure(
+        "fail",
+        "unavailable",
+        "the module tools.fail has no function run; correct the manifest, or run `glee lint`",
     )
+
+
+def test_a_module_that_is_not_there_is_unavailable(project: Project, engine: Engine) -> None:
+    project.add_tool("fail", manifest("fail", "python", {"module": "nowhere.at.all", "function": "run"}))
+
+    assert bare(engine.call_sync("fail")) == failure(
+        "fail", "unavailable", "there is no module nowhere.at.all; correct the manifest, or run `glee lint`"
+    )
+
+
+def test_what_a_function_prints_is_told_to_listeners_without_secrets(project: Project) -> None:
+    project.add_python(
+        "speak",
+        """
+        import os, sys
+
+        def run():
+            print("out", os.environ["TOKEN"])
+            print("err", file=sys.stderr)
+            return 1
+        """,
+        permissions=needs("TOKEN"),
+    )
+    project.environ["TOKEN"] = "S3CR3T-VALUE"
+    watcher = Watcher()
+    with project.open() as engine:
+        engine.subscribe(watcher)
+        result = engine.call_sync("speak")
+
+    assert (result.output, watcher.events[-1].said) == (1, "out [secret]\nerr\n")
 
 
 def test_an_interpreter_that_just_ends_is_an_exit_code(project: Project, engine: Engine) -> None:

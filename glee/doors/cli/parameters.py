@@ -12,7 +12,6 @@ import click
 from glee.definitions.json_text import decode_json
 from glee.definitions.tool import Tool
 from glee.doors.cli.screen import is_terminal, one_line, shorten
-from glee.schemas.validator import nearest
 
 _SHOWN = 60
 
@@ -20,8 +19,12 @@ _SHOWN = 60
 def read_arguments(pairs: Sequence[str], params: str | None, tool: Tool | None) -> dict[str, Any]:
     """All of a call's arguments; a pair wins over the same key in `--params`."""
     arguments = _read_params(params) if params is not None else {}
+    typed: set[str] = set()
     for pair in pairs:
         key, value = _read_pair(pair, tool)
+        if key in typed:
+            raise click.UsageError(f"{_show(key)} is given twice; a list is written {key}:='[1, 2]'")
+        typed.add(key)
         arguments[key] = value
     return arguments
 
@@ -40,10 +43,18 @@ def _read_params(params: str) -> dict[str, Any]:
     try:
         value = decode_json(text)
     except ValueError as error:
-        raise click.UsageError(f"{where} is not JSON: {error}") from error
+        hint = f"; to read a file, write --params @{params}" if where == "--params" and _is_file(params) else ""
+        raise click.UsageError(f"{where} is not JSON: {error}{hint}") from error
     if not isinstance(value, dict):
         raise click.UsageError(f'{where} must be a JSON object, as in \'{{"key": "value"}}\'')
     return value
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _read_pair(pair: str, tool: Tool | None) -> tuple[str, Any]:
@@ -55,10 +66,6 @@ def _read_pair(pair: str, tool: Tool | None) -> tuple[str, Any]:
     if key.endswith(":"):
         return key[:-1], _from_json(key[:-1], text)
     properties = _properties(tool)
-    if key not in properties and properties and _is_closed(tool):
-        near = nearest(key, list(properties))
-        hint = f"did you mean {near}?" if near else f"it takes {', '.join(properties)}"
-        raise click.UsageError(f"{tool.name if tool else 'the tool'} has no input {_show(key)}; {hint}")
     others = tool.inputs.get("additionalProperties") if tool else None
     return key, convert(text, types_of(properties.get(key, others), tool))
 
@@ -137,7 +144,3 @@ def ask_missing(arguments: dict[str, Any], tool: Tool) -> dict[str, Any]:
 
 def _properties(tool: Tool | None) -> dict[str, Any]:
     return (tool.inputs.get("properties") or {}) if tool else {}
-
-
-def _is_closed(tool: Tool | None) -> bool:
-    return tool is not None and tool.inputs.get("additionalProperties") is False

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import select
+import sys
+import time
 
 import click
 
 from glee.approval import Answer, Question
 from glee.doors.cli.screen import is_terminal, printable
+from glee.errors import TimedOut
 
 
 class TerminalApprover:
+    """Asks in place: with an event loop in between, Ctrl-C would not reach the question."""
+
+    answers_in_place = True
+
     async def ask(self, question: Question) -> Answer:
         if not is_terminal():
             return "nobody"
@@ -18,10 +26,23 @@ class TerminalApprover:
         click.echo(f"{click.style(printable(question.tool.name), bold=True)} asks for your approval.", err=True)
         click.echo(f"  reason:    {printable(question.reason)}", err=True)
         click.echo(f"  arguments: {printable(arguments)}", err=True)
-        try:
-            return "yes" if click.confirm("Allow this one call?", default=False, err=True) else "no"
-        except click.Abort as abort:
-            if isinstance(abort.__context__, KeyboardInterrupt):
-                raise KeyboardInterrupt from None
+        return _read_answer(question.call.deadline)
+
+
+def _read_answer(deadline: float | None) -> Answer:
+    """Until the person has typed a line, or the call's time is up."""
+    while True:
+        click.echo("Allow this one call? [y/N]: ", nl=False, err=True)
+        left = None if deadline is None else max(0.0, deadline - time.time())
+        if not select.select([sys.stdin], [], [], left)[0]:
             click.echo(err=True)
+            raise TimedOut("nobody answered before the time was up; nothing was run")
+        line = sys.stdin.readline()
+        word = line.strip().lower()
+        if not line:  # Ctrl-D
+            click.echo(err=True)
+        if word in ("y", "yes"):
+            return "yes"
+        if word in ("", "n", "no"):
             return "no"
+        click.echo("please answer y or n", err=True)

@@ -78,7 +78,9 @@ def command(
             idempotency_key=idempotency_key,
             deadline=time.time() + timeout if timeout else None,
         )
-        result = _call(engine, call)
+        result, said = _call(engine, call)
+    if said and not result.error:
+        print_output(said, err=True)
     if as_json:
         print_json(result)
     else:
@@ -87,22 +89,22 @@ def command(
         raise click.exceptions.Exit(EXIT_STATUS[result.error.code])
 
 
-def _call(engine: Engine, call: Call) -> Result:
-    """A call that was interrupted has a result too."""
-    results: list[Result] = []
+def _call(engine: Engine, call: Call) -> tuple[Result, str]:
+    """The result and what the tool said beside it. A call that was interrupted has a result too."""
+    ends: list[Finished] = []
 
     def keep(event: Event) -> None:
         if isinstance(event, Finished):
-            results.append(event.result)
+            ends.append(event)
 
     engine.subscribe(Spinner())
     engine.subscribe(keep)
     try:
-        return engine.call_sync(call)
+        engine.call_sync(call)
     except KeyboardInterrupt:
-        if not results:
+        if not ends:
             raise
-        return results[-1]
+    return ends[-1].result, ends[-1].said
 
 
 def _print(result: Result) -> None:

@@ -26,6 +26,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     ok: bool
     message: str = ""
     diff: str = ""
+    warnings: tuple[str, ...] = ()
     duration_ms: float = 0.0
 
 
@@ -85,7 +86,13 @@ def judge(engine: Engine, tool: Tool, example: Example, index: int) -> Verdict:
     result = engine.call_sync(Call(tool=tool.name, arguments=example.params, caller=Caller(door="cli")))
     ok, message, difference = compare(tool, example, result)
     return Verdict(
-        tool=tool.name, example=title, ok=ok, message=message, diff=difference, duration_ms=result.duration_ms
+        tool=tool.name,
+        example=title,
+        ok=ok,
+        message=message,
+        diff=difference,
+        warnings=result.warnings,
+        duration_ms=result.duration_ms,
     )
 
 
@@ -120,3 +127,5 @@ def _print(verdict: Verdict) -> None:
     for line in [verdict.message, *verdict.diff.splitlines()] if not verdict.ok else []:
         colour = {"+": "green", "-": "red"}.get(line[:1])
         click.echo("     " + click.style(printable(line), fg=colour))
+    for warning in verdict.warnings:
+        click.echo("     " + click.style("warning", fg="yellow") + f": {one_line(warning)}")

@@ -183,7 +183,7 @@ def test_a_draft_that_could_not_be_finished_is_not_left_behind(glee: Glee) -> No
 def test_what_was_made_can_be_had_as_json(glee: Glee, empty: Path) -> None:
     assert glee("init", "--json", cwd=empty).json == {"made": _files(empty)}
     assert glee("new", "extra", "--kind", "python", "--json", cwd=empty).json == {
-        "made": [".glee/tools/extra/count_words.py", ".glee/tools/extra/tool.yml"]
+        "made": [".glee/tools/extra/extra.py", ".glee/tools/extra/tool.yml"]
     }
 
 

@@ -227,3 +227,10 @@ def test_a_run_that_is_interrupted_is_cancelled_and_leaves_no_process(glee: Glee
     assert process.returncode == 130, err
     assert b'"code": "cancelled"' in out
     wait_until(lambda: is_gone(int(started.read_text())))
+
+
+def test_what_a_tool_says_beside_its_output_is_shown_on_standard_error(make_glee: Callable[[], Glee]) -> None:
+    made = make_glee()
+    made.project.add_command("speak", "echo result; echo beside >&2")
+
+    assert made("run", "speak") == (0, "result\n", "beside\n")

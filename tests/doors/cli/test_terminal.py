@@ -240,3 +240,11 @@ def test_a_listing_fits_into_the_terminal(glee: Glee) -> None:
     assert terminal.end() == 0
     line = next(line for line in terminal.seen.splitlines() if line.startswith("wordy"))
     assert len(line) <= 60 and line.endswith("…")
+
+
+def test_a_question_nobody_answers_ends_with_the_calls_time(glee: Glee) -> None:
+    terminal = glee.on_terminal("run", "asks", "text=x", "--timeout", "0.3")
+
+    assert terminal.end() == 124
+    assert "nobody answered before the time was up; nothing was run" in terminal.seen
+    assert "TOOL_REFUSED" in glee.project.audit_lines[-1]

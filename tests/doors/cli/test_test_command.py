@@ -112,7 +112,7 @@ def test_json_has_a_verdict_for_each_example_of_every_tool(glee: Glee) -> None:
         ("wild", True),
         ("wild", True),
     ]
-    assert list(ran.json[1]) == ["tool", "example", "ok", "message", "diff", "duration_ms"]
+    assert list(ran.json[1]) == ["tool", "example", "ok", "message", "diff", "warnings", "duration_ms"]
     assert ran.json[2]["message"].startswith("exit_code: ")
 
 

@@ -113,8 +113,8 @@ def test_json_comes_from_the_command_line_a_file_or_standard_input(glee: Glee) -
     assert _echoed(glee, "--params", "-", stdin=params) == expected
 
 
-def test_a_pair_wins_over_params_and_the_last_pair_over_the_first(glee: Glee) -> None:
-    given = _echoed(glee, "text=first", "--params", '{"text": "params", "integer": 1}', "text=last")
+def test_a_pair_wins_over_params(glee: Glee) -> None:
+    given = _echoed(glee, "--params", '{"text": "params", "integer": 1}', "text=last")
 
     assert given == {"text": "last", "integer": 1}
 
@@ -122,8 +122,8 @@ def test_a_pair_wins_over_params_and_the_last_pair_over_the_first(glee: Glee) ->
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["txt=x"], "echo has no input 'txt'; did you mean text?"),
-        (["qqqq=x"], "echo has no input 'qqqq'; it takes text, integer,"),
+        (["text=a", "text=b"], "'text' is given twice; a list is written text:='[1, 2]'"),
+        (["--params", "things.json"], "--params is not JSON: "),
         (["text"], "'text' is not key=value; quote a value with spaces: key='two words'"),
         (["=x"], "'=x' is not key=value"),
         ([":=1"], "':=1' is not key=value"),
@@ -171,3 +171,17 @@ def test_a_value_of_the_wrong_type_is_named_by_the_tools_own_schema(glee: Glee) 
     assert ran.status == 2
     assert ran.json["error"]["code"] == "invalid_input"
     assert [violation["pointer"] for violation in ran.json["error"]["details"]["violations"]] == ["/integer"]
+
+
+def test_a_misspelt_key_is_answered_by_the_one_path_and_recorded(glee: Glee) -> None:
+    ran = glee("run", "echo", "txt=x", "--json")
+
+    assert (ran.status, ran.json["error"]["code"]) == (2, "invalid_input")
+    assert "remove `txt` or write `text`" in ran.json["error"]["message"]
+    assert " TOOL_REFUSED name=echo " in glee.project.audit_lines[-1]
+
+
+def test_a_file_given_without_its_sign_is_noticed(glee: Glee) -> None:
+    glee.project.write("things.json", "{}")
+
+    assert "write --params @things.json" in glee("run", "echo", "--params", "things.json").err
