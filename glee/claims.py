@@ -91,7 +91,7 @@ class FileClaims:
         return claim.result
 
     def _path(self, call: Call) -> Path:
-        key = f"{call.tool}\0{call.idempotency_key}"
+        key = f"{call.tool}\0{call.caller.agent}\0{call.caller.session}\0{call.idempotency_key}"
         return self._folder / f"{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}.json"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,7 @@ def compose(
     approver: Approver | None = None,
     audit: Record | None = None,
     environ: Mapping[str, str] | None = None,
+    tell_operator: Callable[[str], None] | None = None,
 ) -> Engine:
     """Every part in its place."""
     from glee.approval import Nobody
@@ -78,6 +79,7 @@ def compose(
         root=settings.root,
         now=time.time,
         new_id=new_id,
+        tell_operator=tell_operator or _log,
     )
     return Engine(parts)
 
@@ -125,6 +127,12 @@ class Runners(dict[str, Any]):
         from glee.runners.function import FunctionRunner
 
         return FunctionRunner()
+
+
+def _log(text: str) -> None:
+    import logging
+
+    logging.getLogger("glee").error("%s", text)
 
 
 def new_id() -> str:

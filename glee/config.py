@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -19,6 +20,7 @@ from glee.errors import ConfigError, ProjectNotFound
 
 MANAGED_FILE: Final = Path("/etc/glee/config.yml")
 PROJECT_FOLDER: Final = ".glee"
+MAX_BYTES: Final = 1_048_576
 
 _Word = Annotated[str, Meta(min_length=1)]
 
@@ -208,7 +210,10 @@ def _check_addresses(file: Path, egress: Egress) -> None:
 def _read(file: Path) -> _File | None:
     """What a config file says; None if there is none. A broken one is an error: rules must not vanish."""
     try:
-        raw = file.read_bytes()
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            raise ConfigError(f"{file} is not a file; remove it, or write a config there")
+        with file.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,6 +14,15 @@ from glee.schemas.defaults import Fill, compile_defaults
 from glee.schemas.validator import Validator
 
 _SHOWN = 3
+_MOST = 1000
+"""Violations worth telling: whoever breaks more has not read the schema."""
+
+
+Show = Callable[[Any], Any]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 class _Compiled(Struct, frozen=True):
@@ -25,8 +35,11 @@ class Shapes:
     def __init__(self) -> None:
         self._compiled: dict[Tool, _Compiled] = {}
 
-    def check_inputs(self, tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments with defaults applied; every violation at once if they do not fit."""
+    def check_inputs(self, tool: Tool, arguments: dict[str, Any], show: Show = _as_it_is) -> dict[str, Any]:
+        """The arguments with defaults applied; every violation at once if they do not fit.
+
+        What is said of them is said of what `show` leaves: without secrets.
+        """
         compiled = self._compiled.get(tool) or self._compile(tool)
         filled: dict[str, Any] = compiled.fill(arguments) if compiled.fill else arguments
         try:
@@ -36,18 +49,18 @@ class Shapes:
                 f"the input of {tool.name} is not JSON: {error}; give JSON values under names that are text"
             ) from error
         if not valid:
-            raise _invalid(tool, compiled.inputs, filled)
+            raise _invalid(tool, compiled.inputs, show(filled))
         return filled
 
-    def check_output(self, tool: Tool, output: Any) -> tuple[str, ...]:
-        """What is wrong with an output, as warnings."""
+    def check_output(self, tool: Tool, output: Any, show: Show = _as_it_is) -> tuple[str, ...]:
+        """What is wrong with an output, as warnings; they too speak of what `show` leaves."""
         compiled = self._compiled.get(tool) or self._compile(tool)
         try:
             if compiled.outputs is None or compiled.outputs.is_valid(output):
                 return ()
         except ValueError as error:
             return (f"the output cannot be checked against outputs.schema: {error}",)
-        violations = compiled.outputs.violations(output)
+        violations = compiled.outputs.violations(show(output), _MOST)
         listed = [f"{violation.pointer or '/'}: {violation.message}" for violation in violations[:_SHOWN]]
         more = f" (and {len(violations) - _SHOWN} more)" if len(violations) > _SHOWN else ""
         return (f"the output does not fit outputs.schema: {'; '.join(listed)}{more}",)
@@ -67,9 +80,12 @@ class Shapes:
 
 
 def _invalid(tool: Tool, validator: Validator, arguments: Any) -> InvalidInput:
-    violations = validator.violations(arguments)
+    violations = validator.violations(arguments, _MOST)
+    if not violations:
+        return InvalidInput(f"the input does not fit {tool.name}; see its schema with `glee show {tool.name}`")
     first = violations[0]
-    more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+    many = "at least " if len(violations) == _MOST else ""
+    more = f" (and {many}{len(violations) - 1} more)" if len(violations) > 1 else ""
     where = f"{first.pointer}: " if first.pointer else ""
     return InvalidInput(
         f"the input does not fit {tool.name}: {where}{first.message}; {first.hint}{more}",

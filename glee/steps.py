@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -30,6 +31,7 @@ from glee.errors import (
     Denied,
     GleeError,
     Internal,
+    InvalidInput,
     NotFound,
     Rejected,
     TimedOut,
@@ -43,6 +45,9 @@ from glee.secrets.redaction import NOTHING, Redactor
 from glee.shape import Shapes
 
 _CALLERS_WORDS = ("arguments", "context", "idempotency_key")
+_MOST_MESSAGE = 4000
+_MOST_DETAILS = 200_000
+_IMMUTABLE = (str, int, float, bool, type(None))
 _SCALARS = (int, float, bool, type(None))
 
 
@@ -64,6 +69,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
     """Seconds since the epoch."""
     new_id: Callable[[], str]
+    tell_operator: Callable[[str], None]
+    """Where tracebacks and the like go: to whoever runs Glee, never to a caller."""
 
 
 class Walk:
@@ -85,6 +92,7 @@ class Walk:
         self.said = ""
 
     def resolve(self) -> None:
+        self.arguments = _own(self.call.arguments)
         tool = self.parts.catalog.find(self.call.tool) if self.call.vocabulary is None else None
         if tool is not None:
             self.tool = tool
@@ -124,7 +132,7 @@ class Walk:
             raise Denied(verdict.reason, details={"rule": rule})
 
     def validate(self) -> None:
-        self.arguments = self.parts.shapes.check_inputs(self.tool, self.call.arguments)
+        self.arguments = self.parts.shapes.check_inputs(self.tool, self.arguments, self._redacted)
 
     def decide(self) -> Decision:
         decision = self.parts.policy.decide(self.tool, self.arguments, self.call)
@@ -206,7 +214,7 @@ class Walk:
     def shape(self, outcome: Outcome) -> Result:
         output = self._redacted(outcome.output)
         self.said = outcome.said
-        warnings = outcome.warnings + self.parts.shapes.check_output(self.tool, outcome.output)
+        warnings = outcome.warnings + self.parts.shapes.check_output(self.tool, outcome.output, self._redacted)
         artifacts: tuple[Artifact, ...] = ()
         if outcome.raw is not None:
             artifacts, lost = self._keep(self.redactor.data(outcome.raw), "bin")
@@ -257,14 +265,13 @@ class Walk:
     def fail(self, error: GleeError) -> Result:
         """A result without output. The operator's part of the error goes to the log, never to the caller."""
         if error.detail:
-            import logging
-
             text = self.redactor.text(error.detail.rstrip())
-            logging.getLogger("glee").error("call %s of %s: %s", self.id, self.call.tool, text)
+            self.parts.tell_operator(f"call {self.id} of {self.call.tool}: {text}")
+        message = self.redactor.text(error.message)
         failure = Failure(
             code=error.code,
-            message=self.redactor.text(error.message),
-            details=self._redacted(error.details),
+            message=message if len(message) <= _MOST_MESSAGE else f"{message[:_MOST_MESSAGE]}…",
+            details=_bound(self._redacted(error.details)),
         )
         return Result(
             ok=False,
@@ -298,8 +305,14 @@ class Walk:
         """What the record says of this call; made once its arguments are final, or when it is over."""
         if self.entry is None:
             name = self.tool.name if self.tool else self.call.tool
-            self.entry = Entry(name, self._redacted(self.arguments), self._redacted_caller(), self.id)
+            self.entry = Entry(name, self._shown_arguments(), self._redacted_caller(), self.id)
         return self.entry
+
+    def _shown_arguments(self) -> Any:
+        try:
+            return self._redacted(self.arguments)
+        except (RecursionError, ValueError):
+            return {"unrenderable": True}
 
     def _redacted_caller(self) -> Caller:
         if self.redactor is NOTHING:
@@ -326,6 +339,22 @@ class Walk:
     def _emit(self, kind: type[Any], **fields: Any) -> None:
         name = self.tool.name if self.tool else self.call.tool
         self.parts.events.emit(kind(call_id=self.id, tool=name, at=self.parts.now(), **fields))
+
+
+def _own(arguments: dict[str, Any]) -> dict[str, Any]:
+    """A copy, so that nobody can change what was checked, approved and recorded before it runs."""
+    if all(type(value) in _IMMUTABLE for value in arguments.values()):
+        return dict(arguments)
+    try:
+        return copy.deepcopy(arguments)
+    except RecursionError:
+        raise InvalidInput("the arguments hold themselves, or are nested too deep") from None
+
+
+def _bound(details: dict[str, Any]) -> dict[str, Any]:
+    """Details are for acting on; what is too much for that is left out, and said to be."""
+    size = len(encode_json(details))
+    return details if size <= _MOST_DETAILS else {"cut": True, "size": size}
 
 
 def unexpected(error: Exception) -> GleeError:

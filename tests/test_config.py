@@ -188,7 +188,7 @@ def test_rules_never_vanish_with_a_file_that_cannot_be_used(
     with pytest.raises(ConfigError) as raised:
         load()
 
-    assert str(raised.value) == f"{file}: cannot be read: Is a directory; mend its permissions"
+    assert str(raised.value) == f"{file} is not a file; remove it, or write a config there"
 
 
 def test_an_engine_does_not_open_with_a_broken_config(project: Project) -> None:

@@ -28,7 +28,7 @@ from glee.errors import Internal
 
 MAX_PARAMS: Final = 16_384
 _PLAIN = re.compile(r"[A-Za-z0-9_.:/+-]{1,200}")
-_UNSAFE = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_UNSAFE = re.compile("[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 class Entry(Struct):
@@ -90,7 +90,11 @@ class AuditLog:
             order = ("door", "agent", "provider", "skill", "session")
             who = " ".join([f"{name}={_show(fields[name])}" for name in order if fields[name] is not None])
             self._callers[entry.caller] = who
-        entry.shown = (f"name={_show(entry.name)} params={_show(entry.params)}", f"{who} call={entry.call_id}")
+        try:
+            params = _show(entry.params)
+        except Exception:  # whatever cannot be written as JSON must not keep the call out of the record
+            params = '{"unrenderable":true}'
+        entry.shown = (f"name={_show(entry.name)} params={params}", f"{who} call={entry.call_id}")
         return entry.shown
 
     def _time(self) -> str:
@@ -125,6 +129,8 @@ class AuditLog:
     def _open(self) -> None:
         self.close()
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.path.parent.is_symlink():
+            raise OSError(errno.ELOOP, "its folder is a link, and could lead anywhere")
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         self._file = os.open(self.path, flags, 0o600)
         status = os.fstat(self._file)

@@ -20,6 +20,7 @@ class Catalog:
         self.registry = registry or Registry()
         self._sources = tuple(sources)
         self._broken: dict[str, Found] = {}
+        self._gone: set[str] = set()
         self._summaries: tuple[Summary, ...] | None = None
         self._lock = threading.Lock()
         """Held while a definition is read, so that two threads do not register the same one."""
@@ -31,16 +32,27 @@ class Catalog:
         self._summaries = None
 
     def unregister(self, name: str) -> None:
+        """Takes a tool away; one that a source has does not come back until `reload`."""
+        tool = self.find(name)
         self.registry.unregister(name)
+        if tool is not None and tool.origin.source != "program":
+            self._gone.add(name)
         self._summaries = None
 
     def find(self, name: str) -> Tool | None:
-        """The tool of a name; None if there is none or its definition is broken."""
+        """The tool of a name, as it is defined now; None if there is none or its definition is broken."""
         tool = self.registry.find(name)
-        if tool is None:
-            with self._lock:
-                tool = self.registry.find(name) or self._look(name)
-        return tool
+        if tool is not None and (tool.origin.source == "program" or self._is_current(tool)):
+            return tool
+        with self._lock:
+            tool = self.registry.find(name)
+            if tool is not None and not self._is_current(tool):
+                self.registry.unregister(name)
+                tool = None
+            return tool or self._look(name)
+
+    def _is_current(self, tool: Tool) -> bool:
+        return all(source.is_current(tool) for source in self._sources)
 
     def find_broken(self, name: str) -> Found | None:
         """The problems of a definition that cannot be used."""
@@ -56,7 +68,8 @@ class Catalog:
             listed = {tool.name: summarise(tool) for tool in self.registry.list()}
             for source in self._sources:
                 for summary in source.summaries(progress):
-                    self._list(listed, summary)
+                    if summary.name not in self._gone:
+                        self._list(listed, summary)
             self._summaries = tuple(listed[name] for name in sorted(listed))
         return self._summaries
 
@@ -70,6 +83,7 @@ class Catalog:
             if tool.origin.source != "program":
                 self.registry.unregister(tool.name)
         self._broken.clear()
+        self._gone.clear()
         self._summaries = None
 
     def _list(self, listed: dict[str, Summary], summary: Summary) -> None:
@@ -81,7 +95,7 @@ class Catalog:
             listed[f"{summary.name} {summary.origin}"] = structs.replace(summary, broken=reason)
 
     def _look(self, name: str) -> Tool | None:
-        for source in self._sources:
+        for source in self._sources if name not in self._gone else ():
             found = source.find(name)
             if found is None:
                 continue
@@ -91,4 +105,5 @@ class Catalog:
                 self._broken.pop(name, None)
                 self.registry.register(found.tool)
             return found.tool
+        self._broken.pop(name, None)
         return None

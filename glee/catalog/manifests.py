@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from glee.catalog.source import Found, Progress, Summary, summarise
 from glee.definitions.problem import Problem
+from glee.definitions.tool import Tool
 from glee.version import VERSION
 
 MANIFEST: Final = "tool.yml"
@@ -44,21 +45,31 @@ class ManifestSource:
     def __init__(self, folder: Path, cache_file: Path | None = None) -> None:
         self._folder = folder
         self._cache_file = cache_file
+        self._stamps: dict[str, Stamp] = {}
+        """Of the manifests that were read."""
 
     def find(self, name: str) -> Found | None:
         if not name or "/" in name or "\0" in name or name.startswith("."):
             return None
         path = self._folder / name / MANIFEST
         try:
-            os.stat(path)
+            self._stamps[name] = _stamp(os.stat(path))
         except PermissionError:
-            pass  # it is there, and reading it says what is wrong
+            self._stamps[name] = _UNREADABLE  # it is there, and reading it says what is wrong
         except (OSError, ValueError):
             return None
         from glee.formats.manifest import read_manifest
 
         reading = read_manifest(path)
         return Found(reading.tool, reading.problems)
+
+    def is_current(self, tool: Tool) -> bool:
+        if tool.origin.source != "project":
+            return True
+        try:
+            return self._stamps.get(tool.name) == _stamp(os.stat(tool.origin.location))
+        except OSError:
+            return False
 
     def names(self) -> list[str]:
         """The folders that hold a manifest, sorted."""
@@ -114,7 +125,7 @@ class ManifestSource:
                 continue
             except OSError:
                 continue
-            found.append((name, (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)))
+            found.append((name, _stamp(status)))
         return found
 
     def _load_cache(self) -> dict[str, _Entry]:
@@ -149,6 +160,10 @@ class ManifestSource:
 def _is_text(name: str) -> bool:
     """False for a folder whose name is not UTF-8, which nothing can print or keep."""
     return not any("\udc80" <= character <= "\udcff" for character in name)
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 def _stray(path: Path) -> Problem:

@@ -25,16 +25,13 @@ if TYPE_CHECKING:
 
 GROUP: Final = "glee.tools"
 
+_Stamp = list[tuple[str, int]]
+
 
 class EntryPoint(Struct, frozen=True, array_like=True):
     name: str
     value: str
     package: str
-
-
-class _Known(Struct, array_like=True):
-    stamp: list[tuple[str, int]]
-    points: list[EntryPoint]
 
 
 class PackageSource:
@@ -47,6 +44,9 @@ class PackageSource:
 
     def find(self, name: str) -> Found | None:
         return next((found for known, found in self._load() if known == name), None)
+
+    def is_current(self, tool: Tool) -> bool:
+        return True
 
     def summaries(self, progress: Progress | None = None) -> Iterator[Summary]:
         for name, found in self._load():
@@ -64,33 +64,36 @@ class PackageSource:
         return self._loaded
 
     def _find_points(self) -> list[EntryPoint]:
-        """Finding out what is installed costs more than a whole listing, so the answer is kept."""
+        """Finding out that nothing is installed costs more than a whole listing, so that answer is kept.
+
+        Only that: what code is loaded is never read from a cache.
+        """
         stamp = [(entry, _mtime(entry)) for entry in sys.path]
-        known = self._read_cache()
-        if known is not None and known.stamp == stamp:
-            return known.points
+        if self._read_cache() == stamp:
+            return []
         from importlib.metadata import entry_points
 
         points = sorted(
             (EntryPoint(p.name, p.value, p.dist.name if p.dist else p.value) for p in entry_points(group=GROUP)),
             key=lambda point: (point.package, point.name),
         )
-        self._write_cache(_Known(stamp, points))
+        if not points:
+            self._write_cache(stamp)
         return points
 
-    def _read_cache(self) -> _Known | None:
+    def _read_cache(self) -> _Stamp | None:
         try:
-            return msgspec.msgpack.decode(self._cache_file.read_bytes(), type=_Known) if self._cache_file else None
+            return msgspec.msgpack.decode(self._cache_file.read_bytes(), type=_Stamp) if self._cache_file else None
         except (OSError, msgspec.MsgspecError, ValueError):
             return None
 
-    def _write_cache(self, known: _Known) -> None:
+    def _write_cache(self, stamp: _Stamp) -> None:
         if self._cache_file is None:
             return
         draft = self._cache_file.with_suffix(f".{os.getpid()}.draft")
         try:
             self._cache_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            draft.write_bytes(msgspec.msgpack.encode(known))
+            draft.write_bytes(msgspec.msgpack.encode(stamp))
             draft.replace(self._cache_file)
         except (OSError, UnicodeEncodeError):
             with contextlib.suppress(OSError):

@@ -40,6 +40,10 @@ class Source(Protocol):
         """The definition of a name, if this source has one. Reads no other."""
         ...
 
+    def is_current(self, tool: Tool) -> bool:
+        """False if this source gave the tool and its definition has changed since."""
+        ...
+
     def summaries(self, progress: Progress | None = None) -> Iterable[Summary]:
         """All definitions, broken ones included."""
         ...

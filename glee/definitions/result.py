@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Struct
 
 from glee.definitions.json_text import encode_json
-from glee.errors import GleeError
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -17,10 +16,6 @@ class Failure(Struct, frozen=True, kw_only=True):
     code: str
     message: str
     details: dict[str, Any] = {}
-
-    @classmethod
-    def from_error(cls, error: GleeError) -> Failure:
-        return cls(code=error.code, message=error.message, details=error.details)
 
 
 class Artifact(Struct, frozen=True, kw_only=True):

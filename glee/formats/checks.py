@@ -28,6 +28,7 @@ def check_manifest(manifest: Mapping[str, Any], folder: str) -> Iterator[Finding
     yield from check_url(manifest)
     yield from check_headers(manifest)
     yield from check_response(manifest)
+    yield from check_body(manifest)
     yield from check_schemas(manifest)
 
 
@@ -168,3 +169,21 @@ def check_response(manifest: Mapping[str, Any]) -> Iterator[Finding]:
         if isinstance(text, str) and re.search(r"[\[\]$*]|^\.|\.\.|\.$", text):
             hint = "write it with dots, numbers for items of a list: data.rows.0.name"
             yield Finding(path, "path", f"{text!r} is not a dotted path", hint)
+
+
+def check_body(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """Text with a placeholder in it, sent as JSON or as a form, would let an input add fields."""
+    http = mapping(manifest, "exec", "http")
+    body = http.get("body")
+    if not isinstance(body, str) or not parse_template(body).names or parse_template(body).only_name:
+        return
+    declared = "".join(
+        str(value).lower() for name, value in mapping(http, "headers").items() if name.lower() == "content-type"
+    )
+    if "json" in declared or "form" in declared:
+        yield Finding(
+            ("exec", "http", "body"),
+            "body",
+            "a placeholder inside a text body could add fields to it",
+            "write the body as a mapping; Glee encodes it",
+        )

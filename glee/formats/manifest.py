@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import hashlib
+import itertools
 import reprlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -34,6 +35,8 @@ from glee.formats.surroundings import check_surroundings
 from glee.schemas import load_schema
 from glee.schemas.validator import Validator, nearest
 
+MAX_FINDINGS = 200
+"""More are not worth the time: whoever has so many mends these first."""
 _EXECS: dict[str, type[Exec]] = {"http": HttpExec, "command": CommandExec, "python": PythonExec}
 
 
@@ -99,7 +102,8 @@ def _parse(data: bytes, document: yaml_text.Document, *, path: Path, shown: str)
         for fault in document.faults
     ]
     if not any(fault.path == () for fault in document.faults):
-        problems += [_locate(finding, document, shown) for finding in find_all(document.value, path.parent.name)]
+        findings = itertools.islice(find_all(document.value, path.parent.name), MAX_FINDINGS)
+        problems += [_locate(finding, document, shown) for finding in findings]
     if problems:
         return Reading(None, tuple(sorted(problems, key=lambda problem: (problem.line, problem.column))))
     return Reading(to_tool(document.value, path=path, digest=hashlib.sha256(data).hexdigest()), ())

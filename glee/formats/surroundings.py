@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -54,7 +55,9 @@ def _check_program(execution: CommandExec, root: Path, search_path: str) -> Iter
     if _is_folder(path):
         yield Finding(where, "entrypoint", f"{path} is a folder", "name a program")
     elif _is_file(path):
-        yield Finding(where, "entrypoint", f"{path} may not be executed", f"run chmod +x {execution.entrypoint}")
+        yield Finding(
+            where, "entrypoint", f"{path} may not be executed", f"run chmod +x {shlex.quote(execution.entrypoint)}"
+        )
     elif "/" in execution.entrypoint:
         yield Finding(where, "entrypoint", f"{path} does not exist", "create it, or correct the path")
     else:
@@ -79,7 +82,7 @@ def _check_interpreter(execution: PythonExec, root: Path) -> Iterator[Finding]:
             ("exec", "python", "venv"),
             "venv",
             f"there is no interpreter in {root / str(execution.venv)}",
-            f"make it: python3 -m venv {execution.venv}",
+            f"make it: python3 -m venv {shlex.quote(str(execution.venv))}",
         )
 
 

@@ -206,6 +206,8 @@ class _Reader:
         top = self.stack[-1]
         key = event.value
         path = (*top.path, key)
+        if event.tag and event.tag not in ("!", _STRING_TAG):
+            self.fault(path, _place(event), "tag", f"the tag {event.tag} is not allowed", "remove the tag")
         if key in _UNUSUAL and event.implicit[0]:
             self.doubt_key(event, path)
         if key in top.value:

@@ -25,11 +25,11 @@ class NamePolicy:
         name = subject.name
         for rules in self._rules:
             for pattern in rules.deny:
-                if fnmatchcase(name, pattern):
+                if _matches(name, pattern):
                     rule = Rule(text=f"tools.deny: {pattern}", source=rules.source)
                     return Deny(reason=f"the tool {name} is denied by {rule}", rule=rule)
         for rules in self._rules:
-            if rules.allow is not None and not any(fnmatchcase(name, pattern) for pattern in rules.allow):
+            if rules.allow is not None and not any(_matches(name, pattern) for pattern in rules.allow):
                 rule = Rule(text="tools.allow", source=rules.source)
                 return Deny(reason=f"the tool {name} is not among {rule}", rule=rule)
         return _ALLOW
@@ -38,3 +38,8 @@ class NamePolicy:
         if tool.approval.required:
             return Ask(reason=tool.approval.reason, rule=Rule(text="approval", source=tool.origin.location))
         return _ALLOW
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """A name stands for itself, whatever a pattern would make of its brackets."""
+    return name == pattern or fnmatchcase(name, pattern)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from glee.definitions.placeholder import ABSENT, Name, Template, parse_template, to_text
 from glee.errors import InvalidInput
+
+_OPTION = re.compile(r"--[A-Za-z][\w-]*|-[A-Za-z]")
+"""A literal that can take the next argument as its value; not `--all=x`, `-la` or `-1`."""
 
 
 def fill_arguments(items: Sequence[Any], values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
@@ -21,7 +25,7 @@ def fill_arguments(items: Sequence[Any], values: Mapping[str, Any], schema: Mapp
             literal = str(template.parts[0])
             filled.append(literal)
             after_dashes = after_dashes or literal == "--"
-            option = literal.startswith("-") and literal not in ("-", "--") and "=" not in literal
+            option = _OPTION.fullmatch(literal) is not None
             continue
         for argument in _values_of(template, values):
             if not (after_dashes or option):
@@ -50,7 +54,7 @@ def _check_dash(template: Template, argument: str, values: Mapping[str, Any], sc
     if isinstance(first, str) or not argument.startswith("-"):
         return
     declared = (schema.get("properties") or {}).get(first.name)
-    if isinstance(declared, Mapping) and _has_pattern(declared):
+    if isinstance(declared, Mapping) and _has_pattern(declared, values.get(first.name)):
         return
     raise InvalidInput(
         f"the input {first.name} begins with a dash ({argument[:40]!r}) and would be taken for an option; "
@@ -76,11 +80,12 @@ def _first_shown(template: Template, values: Mapping[str, Any]) -> str | Name:
     return template.parts[0]
 
 
-def _has_pattern(schema: Mapping[str, Any]) -> bool:
-    """A pattern of the input's own has already admitted the value."""
-    if isinstance(schema.get("items"), Mapping) and "pattern" in schema["items"]:
-        return True
-    return "pattern" in schema
+def _has_pattern(schema: Mapping[str, Any], value: Any) -> bool:
+    """A pattern of the input's own has already admitted the value; for a list, one of its items' own."""
+    if isinstance(value, list):
+        items = schema.get("items")
+        return isinstance(items, Mapping) and "pattern" in items
+    return isinstance(value, str) and "pattern" in schema
 
 
 def _check_nul(template: Template, argument: str) -> None:

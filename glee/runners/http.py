@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from glee.definitions.json_text import decode_json, encode_json
 from glee.definitions.placeholder import ABSENT, fill_value, parse_template, to_text
@@ -16,6 +17,11 @@ from glee.runners.waiting import on_event_loop
 from glee.secrets.redaction import Redactor
 
 _BODY_SHOWN: Final = 2000
+_CHARSET: Final = re.compile(
+    r"utf-?(8|16|32)(-?[lb]e)?|(us-)?ascii|(iso[-_]8859[-_]|latin-?)\d{1,2}|(windows-|cp)125\d|koi8-[ru]|shift[-_]jis|"
+    r"euc-(jp|kr)|iso-2022-jp|gb(k|2312|18030)|big5"
+)
+"""Character sets of the web; Python knows others that take minutes."""
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -77,13 +83,13 @@ def fill_url(execution: HttpExec, values: Mapping[str, Any]) -> Url:
 
 def _check_segments(template: str, url: Url, values: Mapping[str, Any]) -> None:
     """An input that is empty or made of dots would climb to another resource."""
-    before = parse_template(template.partition("?")[0]).parts
+    before = parse_template(template).parts
     literal = "".join(part if isinstance(part, str) else "x" for part in before)
     wanted = parse_url(literal).path.split("/")
     for want, got in zip(wanted, url.path.split("/"), strict=True):
-        if want != got and got.replace("%2E", ".").replace("%2e", ".") in ("", ".", ".."):
+        if want != got and unquote(got) in ("", ".", ".."):
             names = [part.name for part in before if not isinstance(part, str)]
-            short = [name for name in names if to_text(values[name]) in ("", ".", "..")] or names
+            short = [name for name in names if not to_text(values[name]).strip("./\\")] or names
             raise InvalidInput(
                 f"the input {', '.join(short)} makes the path segment {got!r}, which leads elsewhere; change it"
             )
@@ -160,8 +166,10 @@ def _decode(reply: Any) -> tuple[str, tuple[str, ...]]:
     for parameter in reply.headers.get("content-type", "").split(";")[1:]:
         name, _, value = parameter.strip().partition("=")
         if name.lower() == "charset":
-            charset = value.strip("\"' ") or charset
+            charset = value.strip("\"' ").lower() or charset
     try:
+        if not _CHARSET.fullmatch(charset):
+            raise LookupError
         return reply.body.decode(charset), ()
     except (LookupError, ValueError):
         warning = "the response is not text; what could not be shown is replaced by \ufffd"

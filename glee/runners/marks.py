@@ -1,109 +1,122 @@
-"""A mark that every process of a run carries, so that what detached from its parents is found and ended.
+"""A mark that the processes of a run carry, so that what detached from its parents is found and ended.
 
-The mark is a resource limit of no effect (real-time CPU time, which only real-time processes feel) set to
-a random number. Fork, exec, setsid and a cleared environment do not remove it. It must be there when the
-process begins, so Glee wears it itself for the moment in which the process is made. Whoever removes it on
-purpose is held by the sandbox, not here. Without /proc there is no mark, only the process group.
+Two signs that hardly ever get lost together. An environment variable is there from the first instruction,
+but a program can clear it. A resource limit of no effect (real-time CPU time, which only real-time processes
+feel) is laid on right after the start, and survives fork, exec, setsid and a cleared environment. The number
+is random, so nobody else's process has it. Whoever removes both on purpose is held by the sandbox, not here.
+Without /proc there is no mark, only the process group.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import random
 import resource
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+VARIABLE: Final = "GLEE_RUN"
 _LIMIT: Final = getattr(resource, "RLIMIT_RTTIME", None)
-_SWEEPS: Final = 50
 _LEAST: Final = 1 << 50
 """A limit above this is a mark: no one sets a limit of decades."""
-_WEARING: Final = threading.Lock()
 _SHORT: Final = 1.0
 """Seconds in which process numbers do not come round again."""
+_SETTLING: Final = 0.2
+"""Seconds within which a process that was being started has its environment."""
+_PATIENCE: Final = 2.0
+"""Seconds for which processes that keep forking are chased."""
 
-Limits = tuple[int, int]
 
+class Mark:
+    """Drawn before a process is started, so that it is found even if its start is interrupted."""
 
-class Marked:
-    """A started process whose descendants can be told from all others."""
-
-    def __init__(self, argv: Sequence[str], **options: Any) -> None:
+    def __init__(self) -> None:
         self._began = time.monotonic()
-        self._number = 0
-        if _LIMIT is None or _find_last_pid() is None:
-            self.process: subprocess.Popen[bytes] = subprocess.Popen(argv, **options)
-            return
-        with _WEARING:
-            limits = _own_limits()
-            self._number = _draw(limits[1])
-            earlier = _find_last_pid() or 0
-            if self._number:
-                resource.setrlimit(_LIMIT, (self._number, limits[1]))
-            try:
-                self.process = subprocess.Popen(argv, **options)
-            finally:
-                resource.setrlimit(_LIMIT, limits)
-        if self._number:
-            self._unmark_others(earlier, limits)
+        self._number = _draw()
+        self._sign = f"{VARIABLE}={self._number}".encode()
+        self._pid = 0
+        self.is_used = False
+
+    def start(self, argv: Sequence[str], *, env: Mapping[str, str], **options: Any) -> subprocess.Popen[bytes]:
+        """Starts a process that carries the mark, and whose descendants do."""
+        self.is_used = True
+        try:
+            process = subprocess.Popen(argv, env={**env, VARIABLE: str(self._number)}, **options)
+        except (OSError, ValueError):
+            self.is_used = False
+            raise
+        self._pid = process.pid
+        self._lay()
+        return process
 
     def is_alone(self) -> bool:
         """True if no process at all was started since, so that none can have been left."""
-        return _find_last_pid() == self.process.pid
+        return _find_last_pid() == self._pid
 
-    def sweep(self) -> None:
-        """Ends every process that carries the mark, until two looks in a row find none."""
-        quiet = 0
-        for _ in range(_SWEEPS if self._number else 0):
-            found = [pid for pid in self._candidates() if self._is_alive(pid)]
-            for pid in found:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+    def sweep(self) -> bool:
+        """Ends every process with the mark, until two looks in a row find none. False if some kept escaping.
+
+        A process whose start was interrupted may be in the midst of its exec, when its environment cannot be read
+        yet; so then the looks go on for a while.
+        """
+        if _find_last_pid() is None:
+            return True
+        now = time.monotonic()
+        quiet, least, until = 0, now + (0 if self._pid else _SETTLING), now + _PATIENCE
+        while (quiet < 2 or time.monotonic() < least) and time.monotonic() < until:
+            found = False
+            for pid in self._candidates():
+                group = self._find_group(pid)
+                if group is not None:
+                    found = True
+                    _end(pid, group)
             quiet = 0 if found else quiet + 1
-            if quiet == 2:
-                return
+        return quiet >= 2
+
+    def _lay(self) -> None:
+        """The soft limit alone: inside a tool of Glee's own, the hard one is that tool's mark."""
+        if _LIMIT is None:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            hard = resource.prlimit(self._pid, _LIMIT)[1]
+            resource.prlimit(self._pid, _LIMIT, (self._number, self._number if hard == -1 else hard))
 
     def _candidates(self) -> Iterable[int]:
         """Numbers are given out in order, so after a short run only those since its own come into question."""
-        own, last = self.process.pid, _find_last_pid() or 0
-        if own <= last and time.monotonic() - self._began < _SHORT:
-            return range(own + 1, last + 1)
+        last = _find_last_pid() or 0
+        if 0 < self._pid <= last and time.monotonic() - self._began < _SHORT:
+            return range(self._pid + 1, last + 1)
         return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
 
-    def _is_alive(self, pid: int) -> bool:
+    def _find_group(self, pid: int) -> int | None:
+        """The process group of a living process that carries the mark."""
         try:
-            return self._is_on(pid) and _read_stat(pid)[0] not in (b"Z", b"X")
-        except OSError:
-            return False
-
-    def _is_on(self, pid: int) -> bool:
-        with open(f"/proc/{pid}/limits", "rb") as file:
-            return str(self._number).encode() in file.read()
-
-    def _unmark_others(self, earlier: int, limits: Limits) -> None:
-        """What another thread of this program started at the same moment is not ours to end."""
-        assert _LIMIT is not None
-        for pid in range(earlier + 1, (_find_last_pid() or 0) + 1):
-            with contextlib.suppress(OSError):
-                if pid != self.process.pid and self._is_on(pid) and _read_stat(pid)[1] == os.getpid():
-                    resource.prlimit(pid, _LIMIT, limits)
+            state, _, group = _read(pid, "stat").rpartition(b") ")[2].split()[:3]
+            if state in (b"Z", b"X"):
+                return None
+            marked = str(self._number).encode() in _read(pid, "limits") or self._sign in _read(pid, "environ")
+        except (OSError, ValueError):
+            return None
+        return int(group) if marked else None
 
 
-def _own_limits() -> Limits:
-    assert _LIMIT is not None
-    soft, hard = resource.getrlimit(_LIMIT)
-    return (soft, soft if soft > _LEAST else hard)  # inside a tool of Glee's own, that tool's mark must stay
+def _draw() -> int:
+    """A random number below the mark that Glee itself may carry, so that the limit can be lowered to it."""
+    number = int.from_bytes(os.urandom(8)) >> 3 | _LEAST
+    hard = resource.getrlimit(_LIMIT)[1] if _LIMIT is not None else -1
+    return number if hard == -1 or hard <= _LEAST else _LEAST + number % (hard - _LEAST)
 
 
-def _draw(hard: int) -> int:
-    """A number below what Glee itself may have; 0 if that leaves no room for one."""
-    top = 1 << 62 if hard == resource.RLIM_INFINITY else hard
-    return top // 2 + random.getrandbits(top.bit_length() - 2) if top > _LEAST else 0
+def _end(pid: int, group: int) -> None:
+    """With its group, whose members cannot fork out of the same blow; never with Glee's own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if group != os.getpgid(0):
+            os.killpg(group, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def _find_last_pid() -> int | None:
@@ -115,8 +128,6 @@ def _find_last_pid() -> int | None:
         return None
 
 
-def _read_stat(pid: int) -> tuple[bytes, int]:
-    """State and parent."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        state, parent = file.read().rpartition(b") ")[2].split()[:2]
-    return state, int(parent)
+def _read(pid: int, name: str) -> bytes:
+    with open(f"/proc/{pid}/{name}", "rb") as file:
+        return file.read()

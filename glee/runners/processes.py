@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -15,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from glee.errors import CallError, InvalidInput, TimedOut, TooLarge, Unavailable
-from glee.runners.marks import Marked
+from glee.runners.marks import Mark
 from glee.runners.waiting import wait_readable
 from glee.secrets.redaction import Redactor
 
@@ -47,26 +48,54 @@ async def run_process(
     channel: bool = False,
 ) -> Finished:
     """Runs a program to its end. With `channel`, the last argument is the number of a descriptor to write to."""
-    child = _Child(argv, cwd=cwd, env=env, stdin=stdin, channel=channel, output_bytes=output_bytes)
+    mark = Mark()
+    child: _Child | None = None
     try:
+        child = _Child(mark, argv, cwd=cwd, env=env, stdin=stdin, channel=channel, output_bytes=output_bytes)
         return await child.finish(timeout)
     except TimedOut as error:
-        error.details |= {name: redactor.text(text)[-SHOWN:] for name, text in child.so_far().items() if text}
+        if child is not None:
+            error.details |= {name: redactor.text(text)[-SHOWN:] for name, text in child.so_far().items() if text}
+            if not _end_surely(child, mark):
+                error.warnings = ("some processes of the tool kept escaping and may still be running",)
         raise
     finally:
-        child.end()
+        _end_surely(child, mark)
+
+
+def _end_surely(child: _Child | None, mark: Mark) -> bool:
+    """Ends what was started, however often the person at Ctrl-C interrupts, and even if its start was."""
+    while True:
+        try:
+            if child is not None:
+                return child.end()
+            return mark.sweep() if mark.is_used else True
+        except KeyboardInterrupt:
+            continue
 
 
 class _Child:
     def __init__(
-        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: int, channel: bool, output_bytes: int
+        self,
+        mark: Mark,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: int,
+        channel: bool,
+        output_bytes: int,
     ) -> None:
+        self._mark = mark
         self._left = output_bytes
         self._limit = output_bytes
         self._over = False
-        read, write = os.pipe() if channel else (-1, -1)
+        self._exit: int | None = None
+        self._buffers: dict[int, bytearray] = {}
+        self._open: set[int] = set()
+        self._channel, write = os.pipe() if channel else (-1, -1)
         try:
-            self._marked = Marked(
+            self._process = mark.start(
                 [*argv, str(write)] if channel else argv,
                 cwd=cwd,
                 env=env,
@@ -76,27 +105,29 @@ class _Child:
                 pass_fds=(write,) if channel else (),
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
+        except BaseException as error:
             if channel:
-                os.close(read)
-            raise _not_started(argv[0], cwd, error) from error
+                os.close(self._channel)
+            if isinstance(error, OSError | ValueError):
+                raise _not_started(argv[0], cwd, error) from error
+            raise
         finally:
             if channel:
                 os.close(write)
-        self._process = self._marked.process
+        self._watch_all()
+
+    def _watch_all(self) -> None:
         assert self._process.stdout and self._process.stderr
-        self._buffers: dict[int, bytearray] = {}
         self._out = self._watch(self._process.stdout.fileno())
         self._err = self._watch(self._process.stderr.fileno())
-        self._channel = read
-        if channel:
-            self._watch(read)
-        self._open = set(self._buffers)
+        if self._channel >= 0:
+            self._watch(self._channel)
         self._exit = _open_exit(self._process.pid)
 
     def _watch(self, file: int) -> int:
         os.set_blocking(file, False)
         self._buffers[file] = bytearray()
+        self._open.add(file)
         return file
 
     async def finish(self, timeout: float) -> Finished:
@@ -139,7 +170,11 @@ class _Child:
         _kill_group(self._process.pid)
         for file in list(self._open):
             self._drain(file)
-        self._over = not self._open and self._marked.is_alone()
+        if self._open:  # something that left the group still holds a pipe, and could write for ever
+            self._mark.sweep()
+            for file in list(self._open):
+                self._drain(file)
+        self._over = self._mark.is_alone()
         code = self._process.wait()
         return Finished(
             exit_code=code if code >= 0 else 128 - code,
@@ -153,20 +188,28 @@ class _Child:
         written = {"stdout": self._buffers[self._out], "stderr": self._buffers[self._err]}
         return {name: data.decode("utf-8", "replace") for name, data in written.items()}
 
-    def end(self) -> None:
-        """Leaves no process, no zombie and no descriptor."""
+    def end(self) -> bool:
+        """Leaves no process, no zombie and no descriptor; False if some process kept escaping.
+
+        It may be interrupted and begun again.
+        """
+        whole = True
         if not self._over:
             _kill_group(self._process.pid)
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             self._process.wait()
-            self._marked.sweep()
-        assert self._process.stdout and self._process.stderr
-        self._process.stdout.close()
-        self._process.stderr.close()
-        for file in (self._exit, self._channel):
+            whole = self._mark.sweep()
+            self._over = True
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+        exit_file, self._exit = self._exit, None
+        channel, self._channel = self._channel, -1
+        for file in (exit_file, channel):
             if file is not None and file >= 0:
                 os.close(file)
+        return whole
 
 
 def _open_exit(pid: int) -> int | None:
@@ -188,7 +231,7 @@ def _not_started(program: str, cwd: Path, error: Exception) -> CallError:
     if isinstance(error, FileNotFoundError):
         return Unavailable(f"the program {program} does not exist, or the interpreter its first line names does not")
     if isinstance(error, PermissionError):
-        return Unavailable(f"the program {program} may not be executed; try chmod +x {program}")
+        return Unavailable(f"the program {program} may not be executed; try chmod +x {shlex.quote(program)}")
     if isinstance(error, OSError) and error.errno == errno.E2BIG:
         return InvalidInput("the arguments are longer than a program can be given; pass large inputs through a file")
     reason = getattr(error, "strerror", None) or str(error)

@@ -27,7 +27,7 @@ class PythonRunner:
         interpreter = find_interpreter(execution, run.root)
         if interpreter is None:
             raise Unavailable(
-                f"there is no interpreter at {execution.venv}/bin/python; make it: python3 -m venv {execution.venv}"
+                f"there is no interpreter at {execution.venv}/bin/python; `glee lint` says how to make it"
             )
         request = _in_memory(encode_json(_request(run, execution)))
         try:
@@ -83,6 +83,8 @@ def _outcome(run: Run, execution: PythonExec, finished: Finished) -> Outcome:
             f"the interpreter ended with exit code {finished.exit_code} before {execution.function} returned",
             details={"exit_code": finished.exit_code, "stderr": stderr},
         ) from None
+    if not isinstance(answer, dict):
+        answer = {"type": "ValueError", "message": "the result channel was tampered with", "traceback": ""}
     if "value" in answer:
         said = (finished.stdout + finished.stderr).decode("utf-8", "replace")
         return Outcome(output=answer["value"], said=said)

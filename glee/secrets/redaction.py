@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
-from glee.definitions.json_text import encode_json, to_json_value
+from glee.definitions.json_text import decode_json, encode_json, to_json_value
 
 MARK: Final = "[secret]"
 _URL_SAFE: Final = str.maketrans("+/", "-_")
@@ -37,17 +37,29 @@ class Redactor:
         """Through and through a JSON value, keys and numbers included."""
         if self._text is None:
             return value
+        try:
+            return self._walk(value)
+        except RecursionError:  # nested deeper than Python walks, but not than JSON is written
+            return decode_json(self.text(encode_json(value).decode()))
+
+    def _walk(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.text(str(key)): self.value(item) for key, item in value.items()}
+            return {self.text(str(key)): self._walk(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.value(item) for item in value]
+            return [self._walk(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return MARK if self._text.search(f"{value} {encode_json(value).decode()}") else value
+            return MARK if self._holds(value) else value
         if value is None or isinstance(value, bool):
             return value
-        return self.value(to_json_value(value))
+        return self._walk(to_json_value(value))
+
+    def _holds(self, number: float) -> bool:
+        try:
+            return self._text is not None and self._text.search(f"{number} {encode_json(number).decode()}") is not None
+        except ValueError:  # a number of thousands of digits
+            return False
 
     def __repr__(self) -> str:
         return "<Redactor>"
@@ -64,6 +76,8 @@ def _forms(value: str) -> set[str]:
     for quoted in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
         forms |= {quoted, quoted.replace("/", "\\/")}
     forms.add(value.replace("~", "~0").replace("/", "~1"))  # in a JSON pointer
+    if value.strip():
+        forms.add(value.strip())  # in a header
     if len(value) >= 4:
         forms |= _base64_forms(raw) | {raw.hex(), raw.hex().upper()}
     return forms

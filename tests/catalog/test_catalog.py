@@ -42,6 +42,9 @@ class Shelf:
             return Found(None, (a_problem(name),))
         return Found(self.tools[name]) if name in self.tools else None
 
+    def is_current(self, tool: Tool) -> bool:
+        return True
+
     def summaries(self, progress: Progress | None = None) -> Iterable[Summary]:
         self.listed += 1
         yield from map(summarise, self.tools.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from glee.definitions.result import Artifact, Failure, Result
-from glee.errors import CallError, HttpStatus, all_codes
+from glee.errors import CallError, all_codes
 
 KEYS = ["ok", "tool", "call_id", "output", "error", "warnings", "artifacts", "exit_code", "duration_ms"]
 
@@ -25,7 +25,7 @@ def test_a_result_writes_every_key_of_the_contract_in_order() -> None:
 
 
 def test_a_failure_has_code_message_and_details() -> None:
-    failure = Failure.from_error(HttpStatus("answered 404", details={"status": 404}, detail="for the operator"))
+    failure = Failure(code="http_status", message="answered 404", details={"status": 404})
     result = Result(ok=False, tool="x", call_id="1", error=failure)
 
     assert json.loads(result.to_json())["error"] == {

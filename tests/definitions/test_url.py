@@ -20,7 +20,7 @@ from glee.definitions.url import Url, parse_url
         ("http://127.0.0.1:1/", Url(scheme="http", host="127.0.0.1", port=1)),
         ("http://[::1]:65535/", Url(scheme="http", host="::1", port=65535)),
         ("http://[0:0:0:0:0:0:0:1]/", Url(scheme="http", host="::1", port=80)),
-        ("http://[::ffff:127.0.0.1]/", Url(scheme="http", host="::ffff:7f00:1", port=80)),
+        ("http://[::1:127.0.0.1]/", Url(scheme="http", host="::1:7f00:1", port=80)),
         ("http://h/ü", Url(scheme="http", host="h", port=80, path="/%C3%BC")),
         ("http://h/%2e%2E", Url(scheme="http", host="h", port=80, path="/%2e%2E")),
         ("http://h/?q=ü&x=[1]", Url(scheme="http", host="h", port=80, query="q=%C3%BC&x=%5B1%5D")),

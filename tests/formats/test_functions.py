@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+import inspect
 import math
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
@@ -322,7 +323,7 @@ def wrong_default(count: int = "three") -> None: ...  # type: ignore[assignment]
         (only_positional, "the parameter path has no name of its own; tools take named inputs"),
         (
             of_path,
-            "the parameter path has a type no JSON Schema can be made of, pathlib.Path; "
+            f"the parameter path has a type no JSON Schema can be made of, {inspect.formatannotation(Path)}; "
             "use plain types, Literal, enums, dataclasses or TypedDicts",
         ),
         (

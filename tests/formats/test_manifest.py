@@ -987,3 +987,11 @@ def test_a_path_that_is_not_dotted_is_reported(path: str) -> None:
     reading = parse(change(HTTP, "url:", f"response: {{json_path: '{path}'}}\n    url:"))
 
     assert [problem.rule for problem in reading.problems] == ["path"]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-www-form-urlencoded"])
+def test_a_text_body_that_an_input_could_extend_is_reported(kind: str) -> None:
+    block = f"body: 'a=${{id}}'\n    headers: {{Content-Type: {kind}}}\n    url:"
+    manifest = change(HTTP, "    url:", "    " + block)
+
+    assert "body" in [problem.rule for problem in parse(manifest).problems]

@@ -131,3 +131,18 @@ def test_an_empty_value_lets_no_dash_slip_in_behind_it() -> None:
 
     with pytest.raises(InvalidInput, match="the input b begins with a dash"):
         fill_arguments(["${a}${b}"], {"a": "", "b": "-rf"}, schema)
+
+
+@pytest.mark.parametrize("before", ["-1", "-la", "-", "--name=x", "plain"])
+def test_what_takes_no_value_lets_no_dash_follow(before: str) -> None:
+    with pytest.raises(InvalidInput):
+        fill_arguments([before, "${a}"], {"a": "--exec=evil"}, {"properties": {"a": {"type": "string"}}})
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [({"items": {"pattern": "^--"}}, "--evil"), ({"pattern": "^--"}, ["--evil"]), ({"pattern": "x"}, -5)],
+)
+def test_a_pattern_admits_only_what_it_was_asked_about(schema: dict[str, Any], value: Any) -> None:
+    with pytest.raises(InvalidInput):
+        fill_arguments(["${a}"], {"a": value}, {"properties": {"a": schema}})

@@ -75,7 +75,7 @@ def test_only_declared_secrets_reach_a_command(project: Project) -> None:
     with project.open() as engine:
         shown = str(engine.call_sync("names").output).split()
 
-    assert sorted(set(shown) - {"PWD", "SHLVL", "_", "OLDPWD"}) == ["LANG", "PATH", "TOKEN"]
+    assert sorted(set(shown) - {"PWD", "SHLVL", "_", "OLDPWD", "GLEE_RUN"}) == ["LANG", "PATH", "TOKEN"]
 
 
 def test_only_declared_secrets_reach_a_python_tool(project: Project) -> None:

@@ -1,3 +1,5 @@
+"""`glee artifact`: the whole of what was cut."""
+
 from __future__ import annotations
 
 import base64

@@ -1,3 +1,5 @@
+"""`glee completion`: the script for a shell."""
+
 from __future__ import annotations
 
 import click

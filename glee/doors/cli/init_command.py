@@ -1,3 +1,5 @@
+"""`glee init`: a project, laid whole."""
+
 from __future__ import annotations
 
 import shlex

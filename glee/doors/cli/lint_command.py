@@ -1,3 +1,5 @@
+"""`glee lint`: every problem of every manifest."""
+
 from __future__ import annotations
 
 from pathlib import Path

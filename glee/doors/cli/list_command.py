@@ -1,3 +1,5 @@
+"""`glee list`: what a caller may use."""
+
 from __future__ import annotations
 
 import shutil

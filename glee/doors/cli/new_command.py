@@ -1,3 +1,5 @@
+"""`glee new`: a tool to change."""
+
 from __future__ import annotations
 
 import click

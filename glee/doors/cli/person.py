@@ -10,7 +10,7 @@ import time
 import click
 
 from glee.approval import Answer, Question
-from glee.doors.cli.screen import is_terminal, printable
+from glee.doors.cli.screen import is_terminal, one_line, printable, shorten
 from glee.errors import TimedOut
 
 
@@ -24,15 +24,15 @@ class TerminalApprover:
             return "nobody"
         arguments = json.dumps(question.call.arguments, ensure_ascii=False, indent=2)
         click.echo(f"{click.style(printable(question.tool.name), bold=True)} asks for your approval.", err=True)
-        click.echo(f"  reason:    {printable(question.reason)}", err=True)
+        click.echo(f"  reason:    {shorten(one_line(question.reason), 500)}", err=True)
         click.echo(f"  arguments: {printable(arguments)}", err=True)
-        return _read_answer(question.call.deadline)
+        return _read_answer(one_line(question.tool.name), question.call.deadline)
 
 
-def _read_answer(deadline: float | None) -> Answer:
+def _read_answer(name: str, deadline: float | None) -> Answer:
     """Until the person has typed a line, or the call's time is up."""
     while True:
-        click.echo("Allow this one call? [y/N]: ", nl=False, err=True)
+        click.echo(f"Allow this one call of {name}? [y/N]: ", nl=False, err=True)
         left = None if deadline is None else max(0.0, deadline - time.time())
         if not select.select([sys.stdin], [], [], left)[0]:
             click.echo(err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from glee.catalog.source import Summary
     from glee.definitions.tool import Tool
 
+_PLAIN = re.compile(r"[A-Za-z0-9_.:-]+")
+"""Names that a shell takes as they are; what it completes is not always quoted."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -116,4 +119,5 @@ def complete_tool(ctx: click.Context, parameter: click.Parameter, incomplete: st
         summaries = visible(settings, compose_catalog(settings).summaries())
     except (GleeError, OSError):
         return []
-    return [summary.name for summary in summaries if summary.name.startswith(incomplete)]
+    names = (summary.name for summary in summaries if not summary.broken)
+    return [name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)]

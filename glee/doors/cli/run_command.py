@@ -1,3 +1,5 @@
+"""`glee run`: one call."""
+
 from __future__ import annotations
 
 import math
@@ -16,7 +18,7 @@ from glee.doors.cli.interruption import end_as_by_ctrl_c
 from glee.doors.cli.parameters import ask_missing, read_arguments
 from glee.doors.cli.person import TerminalApprover
 from glee.doors.cli.project import caller_options, complete_tool, json_option, load_project, root_option
-from glee.doors.cli.screen import print_json, print_output
+from glee.doors.cli.screen import print_json, print_output, tell_operator
 from glee.doors.cli.waiting import Spinner
 from glee.engine import Engine
 
@@ -66,7 +68,7 @@ def command(
     """
     end_as_by_ctrl_c()
     approver: Approver = Always() if yes else TerminalApprover()
-    with compose(load_project(root), approver=approver) as engine:
+    with compose(load_project(root), approver=approver, tell_operator=tell_operator) as engine:
         caller = Caller(agent=agent, provider=provider, skill=skill, session=session, door="cli")
         tool = engine.find(name, caller)
         arguments = read_arguments(pairs, params, tool)

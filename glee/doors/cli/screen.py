@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
-_COMMANDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_COMMANDING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
 def prepare_streams() -> None:
@@ -72,3 +74,8 @@ def print_json(value: Any) -> None:
     from glee.definitions.json_text import encode_json
 
     print_output(json.dumps(json.loads(encode_json(value)), indent=2, ensure_ascii=False))
+
+
+def tell_operator(text: str) -> None:
+    """The person at the terminal runs Glee themselves, so tracebacks are for them."""
+    print_output(text, err=True)

@@ -1,3 +1,5 @@
+"""`glee show`: one tool in full."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -5,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from glee.definitions.placeholder import to_text
 from glee.definitions.tool import FunctionExec, Tool
 from glee.doors.cli.parameters import types_of
 from glee.doors.cli.project import complete_tool, get_tool, json_option, load_project, root_option
@@ -97,8 +100,8 @@ def _inputs(tool: Tool) -> list[str]:
 def _examples(tool: Tool) -> list[str]:
     lines = []
     for example in tool.examples:
-        words = " ".join(f"{key}={_word(value)}" for key, value in example.params.items())
-        lines.append(f"  glee run {tool.name} {words}".rstrip())
+        words = " ".join(_word(f"{key}={to_text(value)}") for key, value in example.params.items())
+        lines.append(f"  glee run {_word(tool.name)} {words}".rstrip())
     return ["", "examples", *lines] if lines else []
 
 
@@ -113,12 +116,10 @@ def _paths(paths: tuple[str, ...]) -> str:
     return ", ".join(paths) or "nothing"
 
 
-def _word(value: Any) -> str:
+def _word(text: str) -> str:
     import shlex
 
-    from glee.definitions.placeholder import to_text
-
-    return shlex.quote(to_text(value))
+    return shlex.quote(text)
 
 
 def _json(value: Any) -> str:

@@ -1,3 +1,5 @@
+"""`glee test`: examples as tests."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +16,7 @@ from glee.doors.cli.failures import fail
 from glee.doors.cli.interruption import end_as_by_ctrl_c
 from glee.doors.cli.person import TerminalApprover
 from glee.doors.cli.project import complete_tool, get_tool, json_option, load_project, root_option
-from glee.doors.cli.screen import one_line, print_json, printable
+from glee.doors.cli.screen import one_line, print_json, printable, tell_operator
 from glee.doors.cli.waiting import Spinner
 from glee.engine import Engine
 from glee.formats import expectation
@@ -45,7 +47,7 @@ def command(names: tuple[str, ...], yes: bool, root: str | None, as_json: bool) 
     end_as_by_ctrl_c()
     settings = load_project(root)
     approver: Approver = Always() if yes else TerminalApprover()
-    with compose(settings, approver=approver) as engine:
+    with compose(settings, approver=approver, tell_operator=tell_operator) as engine:
         engine.subscribe(Spinner())
         tools = [get_tool(settings, name) for name in dict.fromkeys(names)] if names else _all(engine)
         broken = [] if names else _broken(engine)

@@ -63,7 +63,7 @@ def test_a_person_reads_what_it_takes_and_what_it_may_touch(glee: Glee) -> None:
         f"from         {glee.project.tools}/repo.scan/tool.yml\n"
         "\n"
         "examples\n"
-        "  glee run repo.scan path='my files' deep=false\n"
+        "  glee run repo.scan 'path=my files' deep=false\n"
     )
 
 

@@ -82,7 +82,7 @@ def test_a_person_who_will_not_say_ends_the_call(glee: Glee, key: str) -> None:
 
 def _answer(glee: Glee, answer: str, *options: str) -> tuple[int, str]:
     terminal = glee.on_terminal("run", "asks", "text=a\x1b[2J\u202eb\u009b", *options)
-    terminal.expect("Allow this one call?")
+    terminal.expect("Allow this one call of asks?")
     return terminal.end(answer), terminal.seen
 
 
@@ -123,7 +123,7 @@ def test_ctrl_c_at_the_question_cancels_the_call(glee: Glee) -> None:
 
 def test_an_example_that_needs_approval_asks_for_it(glee: Glee) -> None:
     terminal = glee.on_terminal("test", "asks")
-    terminal.expect("Allow this one call?")
+    terminal.expect("Allow this one call of asks?")
     terminal.type("y\n")
 
     assert terminal.end() == 0

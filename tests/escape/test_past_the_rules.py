@@ -1,0 +1,301 @@
+"""Attempts to make Glee say, run, keep or leave what it must not. Each must fail."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import glee
+from glee.catalog.packages import PackageSource
+from glee.definitions.call import Call, Caller
+from glee.definitions.event import Event, Requested, Started
+from glee.errors import ConfigError
+from glee.testing import AnsweringPerson, Project, manifest
+
+TOKEN = {"secrets": {"TOKEN": {"type": "string"}}}
+SECRET = "S3CR3T-VALUE-OF-SOME-LENGTH"
+
+
+@glee.tool
+def show(value: Any = None) -> Any:
+    """Show it."""
+    return value
+
+
+def find_processes(word: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if word.encode() in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def wait_gone(word: str) -> None:
+    until = time.monotonic() + 20
+    while find_processes(word):
+        assert time.monotonic() < until, "a process was left behind"
+        time.sleep(0.01)
+
+
+def test_an_interrupt_while_a_process_begins_leaves_nothing(project: Project) -> None:
+    word = f"7{random.getrandbits(40)}"
+    project.add_tool("sleep", manifest("sleep", "command", {"entrypoint": "sleep", "args": [word]}))
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with project.open() as engine:
+            engine.find("sleep")
+            for step in range(30):
+                signal.setitimer(signal.ITIMER_REAL, 0.0002 + 0.004 * step / 30)
+                try:
+                    engine.call_sync("sleep")
+                except KeyboardInterrupt:
+                    pass
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    wait_gone(word)
+
+
+def test_a_seeded_program_draws_other_marks_and_keeps_its_own_numbers(project: Project) -> None:
+    project.add_command("mark", "echo $GLEE_RUN")
+    marks = []
+    with project.open() as engine:
+        for _ in range(2):
+            random.seed(42)
+            expected = random.Random(42).random()
+            marks.append(engine.call_sync("mark").output)
+            assert random.random() == expected
+
+    assert marks[0] != marks[1]
+
+
+def test_what_the_program_itself_starts_meanwhile_is_left_alone(project: Project) -> None:
+    word = f"8{random.getrandbits(40)}"
+    project.add_command("quick", "true & sleep 0 &")
+    stop = threading.Event()
+    started = []
+
+    def start_daemons() -> None:
+        while not stop.is_set() and len(started) < 150:
+            script = f"(sleep {word} >/dev/null 2>&1 &)"
+            started.append(subprocess.run(["sh", "-c", script], start_new_session=True, check=True))
+
+    thread = threading.Thread(target=start_daemons)
+    thread.start()
+    try:
+        with project.open() as engine:
+            while thread.is_alive():
+                engine.call_sync("quick")
+        assert len(find_processes(word)) == len(started)
+    finally:
+        stop.set()
+        thread.join()
+        for pid in find_processes(word):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_group_that_keeps_forking_is_ended(project: Project) -> None:
+    word = f"9{random.getrandbits(40)}"
+    source = f"""
+    import os, sys, time
+    sys.argv.append("{word}")
+
+    def run():
+        if os.fork():
+            time.sleep(60)
+        os.setsid()
+        end = time.time() + 60
+        while time.time() < end:
+            if os.fork():
+                os._exit(0)
+    """
+    project.add_python("comet", source, python={"timeout_ms": 700})
+
+    with project.open() as engine:
+        result = engine.call_sync("comet")
+
+    assert result.error and result.error.code == "timeout"
+    assert result.warnings == () or "kept escaping" in result.warnings[0]
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "fifo"])
+def test_a_config_that_is_no_file_is_an_error_at_once(project: Project, target: str) -> None:
+    config = project.root / ".glee" / "config.yml"
+    if target == "fifo":
+        os.mkfifo(config)
+    else:
+        config.symlink_to(target)
+
+    with pytest.raises(ConfigError, match="is not a file"):
+        project.open()
+
+
+def test_a_manifest_full_of_mistakes_is_read_in_bounded_time(project: Project) -> None:
+    names = {f"input_number_{number}": {} for number in range(2000)}
+    body = {f"key{number}": f"${{inputs_number_{number}}}" for number in range(2000)}
+    fields = manifest("many", "http", {"url": "https://example.com/", "body": body})
+    project.add_tool("many", {**fields, "inputs": {"schema": {"type": "object", "properties": names}}})
+
+    with project.open() as engine:
+        began = time.monotonic()
+        result = engine.call_sync("many")
+
+    assert (result.error and result.error.code, time.monotonic() - began < 30) == ("not_found", True)
+
+
+@pytest.mark.parametrize("before", range(150, 215, 5))
+def test_no_part_of_a_secret_stands_in_a_warning_about_the_output(project: Project, before: int) -> None:
+    project.add_command(
+        "leak", f"printf 'x%.0s' $(seq {before}); printf '%s' $TOKEN; printf 'y%.0s' $(seq 400)",
+        permissions=TOKEN, outputs={"format": "text", "schema": {"type": "integer"}},
+    )  # fmt: skip
+    project.environ["TOKEN"] = SECRET
+
+    with project.open() as engine:
+        result = engine.call_sync("leak")
+
+    assert result.warnings and SECRET[:6] not in repr(result)
+
+
+def test_a_listener_changes_nothing_that_runs(project: Project) -> None:
+    kept: dict[str, Any] = {}
+
+    def change(event: Event) -> None:
+        if isinstance(event, Requested):
+            kept.update(arguments=event.call.arguments)
+        if isinstance(event, Started):
+            kept["arguments"]["value"].append("changed")
+
+    with project.open(tools=[show]) as engine:
+        engine.subscribe(change)
+        result = engine.call_sync("show", {"value": ["as it was"]})
+
+    assert result.output == ["as it was"]
+
+
+def test_a_caller_who_changes_the_arguments_while_a_person_is_asked_changes_nothing(project: Project) -> None:
+    given = {"value": ["harmless"]}
+
+    class Slow(AnsweringPerson):
+        async def ask(self, question: Any) -> Any:
+            given["value"].append("evil")
+            return await super().ask(question)
+
+    tool = glee.tool(name="ask", approval="It matters")(lambda value: value)
+    with project.open(tools=[tool], approver=Slow()) as engine:
+        assert engine.call_sync(Call(tool="ask", arguments=given)).output == ["harmless"]
+
+
+def test_arguments_nested_beyond_reason_are_recorded_all_the_same(project: Project) -> None:
+    deep: Any = "x"
+    for _ in range(600):
+        deep = [deep]
+    project.add_command("take", "true", inputs={"schema": {"type": "object"}}, permissions=TOKEN)
+    project.environ["TOKEN"] = SECRET
+
+    with project.open() as engine:
+        engine.call_sync("take", {"value": deep})
+
+    assert project.audit_lines and all(" name=take " in line for line in project.audit_lines)
+
+
+def test_an_error_has_bounds(project: Project) -> None:
+    @glee.tool
+    def fail() -> None:
+        """Fail."""
+        raise ValueError("x" * 5_000_000)
+
+    @glee.tool
+    def take(numbers: list[int]) -> int:
+        """Take."""
+        return len(numbers)
+
+    with project.open(tools=[fail, take]) as engine:
+        sizes = [
+            len(engine.call_sync("fail").to_json()),
+            len(engine.call_sync("take", {"numbers": ["x"] * 100_000}).to_json()),
+            len(engine.call_sync("take", {f"key{number}": 1 for number in range(20_000)}).to_json()),
+        ]
+
+    assert max(sizes) < 500_000
+
+
+def test_one_session_gets_nothing_of_anothers_under_the_same_key(project: Project) -> None:
+    outputs = []
+    with project.open(tools=[show]) as engine:
+        for session in ("a", "b"):
+            caller = Caller(session=session)
+            call = Call(tool="show", arguments={"value": 1}, caller=caller, idempotency_key="k")
+            outputs.append(engine.call_sync(call).warnings)
+
+    assert outputs == [(), ()]
+
+
+def test_a_manifest_that_changed_runs_in_its_new_form_and_a_removed_one_not_at_all(project: Project) -> None:
+    project.add_command("act", "echo old")
+    with project.open() as engine:
+        assert engine.call_sync("act").output == "old\n"
+        project.add_command("act", "echo new", approval={"required": True, "reason": "It changed"})
+        changed = engine.call_sync("act")
+        (project.tools / "act" / "tool.yml").unlink()
+        removed = engine.call_sync("act")
+
+    assert [result.error and result.error.code for result in (changed, removed)] == ["approval_required", "not_found"]
+
+
+def test_an_unregistered_manifest_does_not_come_back(project: Project) -> None:
+    project.add_command("act", "true")
+    with project.open() as engine:
+        engine.unregister("act")
+        assert engine.call_sync("act").error is not None
+        assert engine.list() == ()
+        engine.reload()
+        assert engine.call_sync("act").ok
+
+
+def test_a_planted_cache_makes_no_package_load(project: Project, tmp_path: Path) -> None:
+    cache = tmp_path / "packages.msgpack"
+    stamp = [(entry, os.stat(entry).st_mtime_ns if os.path.exists(entry) else 0) for entry in sys.path]  # noqa: PTH110
+    cache.write_bytes(msgspec.msgpack.encode([stamp, [["x", "os:abort", "evil"]]]))
+
+    assert PackageSource(cache).find("x") is None
+
+
+def test_a_literal_name_is_denied_whatever_its_brackets_would_match(project: Project) -> None:
+    project.add_command("rm[all]", "touch ran")
+    project.configure('tools:\n  deny: ["rm[all]"]\n')
+
+    with project.open() as engine:
+        assert engine.call_sync("rm[all]").error is not None
+    assert not (project.root / "ran").exists()
+
+
+def test_a_log_whose_folder_is_a_link_is_not_written(project: Project, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (project.root / ".glee" / "audit").symlink_to(elsewhere)
+    project.add_command("act", "touch ran")
+
+    with project.open() as engine:
+        assert engine.call_sync("act").error is not None
+    assert (list(elsewhere.iterdir()), (project.root / "ran").exists()) == ([], False)
