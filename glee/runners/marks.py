@@ -2,9 +2,10 @@
 
 Two signs that hardly ever get lost together. An environment variable is there from the first instruction,
 but a program can clear it. A resource limit of no effect (real-time CPU time, which only real-time processes
-feel) is laid on right after the start, and survives fork, exec, setsid and a cleared environment. The number
-is random, so nobody else's process has it. Whoever removes both on purpose is held by the sandbox, not here.
-Without /proc there is no mark, only the process group.
+feel) survives fork, exec, setsid and a cleared environment. Where no other thread could start a process at the
+same moment, Glee wears the limit itself while the child is made, so that it is there from the first instruction
+too; else it is laid on right after the start. The number is random, so nobody else's process has it. Whoever
+removes both on purpose is held by the sandbox, not here. Without /proc there is no mark, only the process group.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import os
 import resource
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 VARIABLE: Final = "GLEE_RUN"
+IDLE: Final = "glee-idle"
+SPINNER: Final = "glee-spinner"
+"""Names of Glee's own threads that start no process."""
 _LIMIT: Final = getattr(resource, "RLIMIT_RTTIME", None)
 _LEAST: Final = 1 << 50
 """A limit above this is a mark: no one sets a limit of decades."""
@@ -44,13 +49,26 @@ class Mark:
         """Starts a process that carries the mark, and whose descendants do."""
         self.is_used = True
         try:
-            process = subprocess.Popen(argv, env={**env, VARIABLE: str(self._number)}, **options)
+            with self._wearing():
+                process = subprocess.Popen(argv, env={**env, VARIABLE: str(self._number)}, **options)
         except (OSError, ValueError):
             self.is_used = False
             raise
         self._pid = process.pid
         self._lay()
         return process
+
+    @contextlib.contextmanager
+    def _wearing(self) -> Iterator[None]:
+        if _LIMIT is None or not _is_only_thread():
+            yield
+            return
+        soft, hard = resource.getrlimit(_LIMIT)
+        resource.setrlimit(_LIMIT, (self._number, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(_LIMIT, (soft, hard))
 
     def is_alone(self) -> bool:
         """True if no process at all was started since, so that none can have been left."""
@@ -73,6 +91,9 @@ class Mark:
                 if group is not None:
                     found = True
                     _end(pid, group)
+                    if not self._pid:  # nobody else knows that it may be a child to be reaped
+                        with contextlib.suppress(ChildProcessError):
+                            os.waitpid(pid, 0)
             quiet = 0 if found else quiet + 1
         return quiet >= 2
 
@@ -101,6 +122,12 @@ class Mark:
         except (OSError, ValueError):
             return None
         return int(group) if marked else None
+
+
+def _is_only_thread() -> bool:
+    """True if no other thread can be starting a process just now; Glee's own that idle or draw do not count."""
+    here = threading.current_thread()
+    return all(thread is here or thread.name in (IDLE, SPINNER) for thread in threading.enumerate())
 
 
 def _draw() -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
+from glee.runners.marks import IDLE
 from glee.runners.waiting import running_loop
 
 
@@ -72,12 +73,16 @@ class Workers:
             if spare:
                 self._idle -= 1
         if not spare:
-            threading.Thread(target=self._serve, name="glee-function", daemon=True).start()
+            threading.Thread(target=self._serve, name=IDLE, daemon=True).start()
         self._queue.put(work)
         return work
 
     def _serve(self) -> None:
+        thread = threading.current_thread()
         while True:
-            self._queue.get().run()
+            work = self._queue.get()
+            thread.name = "glee-function"
+            work.run()
+            thread.name = IDLE
             with self._lock:
                 self._idle += 1

@@ -78,15 +78,15 @@ def test_an_interrupt_while_a_process_begins_leaves_nothing(project: Project) ->
 
 def test_a_seeded_program_draws_other_marks_and_keeps_its_own_numbers(project: Project) -> None:
     project.add_command("mark", "echo $GLEE_RUN")
-    marks = []
+    marks, numbers, state = [], [], random.getstate()
     with project.open() as engine:
         for _ in range(2):
             random.seed(42)
-            expected = random.Random(42).random()
             marks.append(engine.call_sync("mark").output)
-            assert random.random() == expected
+            numbers.append(random.random())
+    random.setstate(state)
 
-    assert marks[0] != marks[1]
+    assert (marks[0] != marks[1], numbers) == (True, [random.Random(42).random()] * 2)
 
 
 def test_what_the_program_itself_starts_meanwhile_is_left_alone(project: Project) -> None:
@@ -112,30 +112,6 @@ def test_what_the_program_itself_starts_meanwhile_is_left_alone(project: Project
         thread.join()
         for pid in find_processes(word):
             os.kill(pid, signal.SIGKILL)
-
-
-def test_a_group_that_keeps_forking_is_ended(project: Project) -> None:
-    word = f"9{random.getrandbits(40)}"
-    source = f"""
-    import os, sys, time
-    sys.argv.append("{word}")
-
-    def run():
-        if os.fork():
-            time.sleep(60)
-        os.setsid()
-        end = time.time() + 60
-        while time.time() < end:
-            if os.fork():
-                os._exit(0)
-    """
-    project.add_python("comet", source, python={"timeout_ms": 700})
-
-    with project.open() as engine:
-        result = engine.call_sync("comet")
-
-    assert result.error and result.error.code == "timeout"
-    assert result.warnings == () or "kept escaping" in result.warnings[0]
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "fifo"])
