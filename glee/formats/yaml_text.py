@@ -26,6 +26,8 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's, where PyYAML was built with it."""
 _UNUSUAL = AMBIGUOUS | {"<<"}
 _STRING_TAG = "tag:yaml.org,2002:str"
+_DISPUTED = re.compile("[\x85\u2028\u2029]")
+"""Line breaks to some readers, characters to others."""
 _PAIR = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
 
@@ -82,6 +84,10 @@ def parse_bytes(data: bytes) -> Document:
 def parse_text(text: str) -> Document:
     """Reads a text. Never raises: what is wrong is in `faults`."""
     reader = _Reader()
+    disputed = _DISPUTED.search(text)
+    if disputed:
+        fault = _bad_character(text[: disputed.start()], disputed[0])
+        return Document(None, {}, {}, (fault,))
     try:
         reader.read(_join_pairs(text) if text[:1] == "{" else text)
     except yaml.MarkedYAMLError as error:

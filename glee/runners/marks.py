@@ -23,7 +23,7 @@ from typing import Any, Final
 VARIABLE: Final = "GLEE_RUN"
 IDLE: Final = "glee-idle"
 SPINNER: Final = "glee-spinner"
-"""Names of Glee's own threads that start no process."""
+"""Names of Glee's own threads that start no process: an idle worker, and the terminal's spinner."""
 _LIMIT: Final = getattr(resource, "RLIMIT_RTTIME", None)
 _LEAST: Final = 1 << 50
 """A limit above this is a mark: no one sets a limit of decades."""
@@ -99,11 +99,32 @@ class Mark:
 
     def _lay(self) -> None:
         """The soft limit alone: inside a tool of Glee's own, the hard one is that tool's mark."""
+        self._lay_on(self._pid)
+        done = self._pid
+        while (last := _find_last_pid() or 0) > done:  # what it forked before this instant gets the mark too
+            for pid in range(done + 1, last + 1):
+                if self._descends(pid):
+                    self._lay_on(pid)
+            done = last
+
+    def _lay_on(self, pid: int) -> None:
         if _LIMIT is None:
             return
         with contextlib.suppress(OSError, ValueError):
-            hard = resource.prlimit(self._pid, _LIMIT)[1]
-            resource.prlimit(self._pid, _LIMIT, (self._number, self._number if hard == -1 else hard))
+            hard = resource.prlimit(pid, _LIMIT)[1]
+            resource.prlimit(pid, _LIMIT, (self._number, self._number if hard == -1 else hard))
+
+    def _descends(self, pid: int) -> bool:
+        """True for a process below the child, or in the child's own session."""
+        try:
+            while pid > 1:
+                _, parent, _, session = _read(pid, "stat").rpartition(b") ")[2].split()[:4]
+                if self._pid in (int(parent), int(session)):
+                    return True
+                pid = int(parent)
+        except (OSError, ValueError):
+            pass
+        return False
 
     def _candidates(self) -> Iterable[int]:
         """Numbers are given out in order, so after a short run only those since its own come into question."""

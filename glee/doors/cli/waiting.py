@@ -11,7 +11,6 @@ from typing import Final
 
 from glee.definitions.event import Event, Finished, Progressed, Started
 from glee.doors.cli.screen import one_line, shorten
-from glee.runners.marks import SPINNER
 
 _AFTER: Final = 1.0
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -51,7 +50,7 @@ class Spinner:
         if isinstance(event, Started) and sys.stderr.isatty():
             self._text = event.tool
             self._over.clear()
-            self._thread = threading.Thread(target=self._turn, name=SPINNER, daemon=True)
+            self._thread = threading.Thread(target=self._turn, name="glee-spinner", daemon=True)
             self._thread.start()
         elif isinstance(event, Progressed):
             self._text = " ".join(filter(None, (event.tool, _amount(event), event.message)))
