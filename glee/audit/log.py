@@ -157,4 +157,6 @@ def _show(value: Any) -> str:
 
 def _escape(encoded: bytes) -> str:
     """What could break a line, move a cursor or turn the reading direction is escaped: one event, one honest line."""
+    if encoded.isascii() and b"\x7f" not in encoded:
+        return encoded.decode()
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", encoded.decode())
