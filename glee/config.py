@@ -15,7 +15,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from glee.definitions.permissions import Files
 from glee.definitions.rules import NameRules
-from glee.definitions.url import parse_address
 from glee.errors import ConfigError, ProjectNotFound
 
 MANAGED_FILE: Final = Path("/etc/glee/config.yml")
@@ -200,6 +199,10 @@ def _limit(settings: Settings, wanted: Mapping[str, int], *, may_raise: bool) ->
 
 
 def _check_addresses(file: Path, egress: Egress) -> None:
+    if not egress.resolve:
+        return
+    from glee.definitions.url import parse_address  # most configs name no address
+
     for host, address in egress.resolve.items():
         try:
             parse_address(address)
