@@ -45,6 +45,7 @@ from glee.secrets.redaction import NOTHING, Redactor
 from glee.shape import Shapes
 
 _CALLERS_WORDS = ("arguments", "context", "idempotency_key")
+_USUAL_TIMEOUT = Limits().timeout_ms
 _MOST_MESSAGE = 4000
 _MOST_DETAILS = 200_000
 _IMMUTABLE = (str, int, float, bool, type(None))
@@ -205,7 +206,7 @@ class Walk:
         own = self.tool.exec.timeout_ms
         seconds = (own or self.parts.limits.timeout_ms) / 1000
         if self.call.deadline is None:
-            return seconds, own is not None
+            return seconds, own is not None or self.parts.limits.timeout_ms < _USUAL_TIMEOUT
         left = self.call.deadline - self.parts.now()
         if left <= 0:
             raise TimedOut("the call's deadline has passed; nothing was run")

@@ -181,3 +181,26 @@ def test_a_timeout_shows_what_was_written_until_then(project: Project) -> None:
         result = engine.call_sync("slow")
 
     assert result.error and result.error.details == {"timeout_ms": 500, "stdout": "begun\n", "stderr": "[secret]\n"}
+
+
+def test_a_time_that_the_config_sets_is_kept_by_a_function_that_had_proved_quick(project: Project) -> None:
+    import threading
+
+    release = threading.Event()
+
+    @glee.tool
+    def sometimes(wait: bool = False) -> str:
+        """Wait, or not."""
+        if wait:
+            release.wait(60)
+        return "done"
+
+    project.configure("limits:\n  timeout_ms: 300\n")
+    with project.open(tools=[sometimes]) as engine:
+        for _ in range(5):
+            assert engine.call_sync("sometimes").ok
+        late = engine.call_sync("sometimes", {"wait": True})
+    release.set()
+
+    assert late.error and late.error.code == "timeout"
+    assert "its thread was left behind" in late.warnings[0]

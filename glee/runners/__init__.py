@@ -28,7 +28,7 @@ class Run(Struct, frozen=True, kw_only=True):
     timeout: float
     """Seconds."""
     strict_timeout: bool
-    """True if the tool or the caller set the time, so that it must be kept even for a plain function."""
+    """True if the tool, the caller or a config set the time, so that it must be kept even for a plain function."""
     output_bytes: int
     progress: ProgressSink
 
