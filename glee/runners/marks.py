@@ -91,9 +91,8 @@ class Mark:
                 if group is not None:
                     found = True
                     _end(pid, group)
-                    if not self._pid:  # nobody else knows that it may be a child to be reaped
-                        with contextlib.suppress(ChildProcessError):
-                            os.waitpid(pid, 0)
+                    with contextlib.suppress(ChildProcessError):  # ours to reap if its start was interrupted
+                        os.waitpid(pid, 0)
             quiet = 0 if found else quiet + 1
         return quiet >= 2
 
@@ -127,10 +126,10 @@ class Mark:
         return False
 
     def _candidates(self) -> Iterable[int]:
-        """Numbers are given out in order, so after a short run only those since its own come into question."""
+        """Numbers are given out in order, so after a short run only its own and those since come into question."""
         last = _find_last_pid() or 0
         if 0 < self._pid <= last and time.monotonic() - self._began < _SHORT:
-            return range(self._pid + 1, last + 1)
+            return range(self._pid, last + 1)
         return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
 
     def _find_group(self, pid: int) -> int | None:
