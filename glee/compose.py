@@ -59,9 +59,9 @@ def compose(
     from glee.claims import FileClaims
     from glee.engine import Engine
     from glee.events import Events
+    from glee.parts import Parts
     from glee.secrets.environment import EnvironmentSecrets
     from glee.shape import Shapes
-    from glee.steps import Parts
 
     environ = config.read_environment() if environ is None else environ
     parts = Parts(

@@ -15,9 +15,9 @@ from glee.definitions.result import Artifact, Result
 from glee.definitions.tool import Tool
 from glee.errors import DefinitionError, GleeError
 from glee.formats.functions import FunctionTool
+from glee.parts import Parts
 from glee.pipeline import Pipeline
 from glee.runners.waiting import NEEDS_LOOP, running_loop
-from glee.steps import Parts
 
 
 class Engine:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from glee.definitions.call import Call
 from glee.definitions.result import Result
 from glee.errors import CallError, Cancelled
-from glee.steps import Parts, Walk, unexpected
+from glee.parts import Parts
+from glee.steps import Walk, unexpected
 
 
 class Pipeline:

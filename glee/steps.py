@@ -5,23 +5,18 @@ from __future__ import annotations
 import copy
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from glee.approval import Approver, Question
+from glee.account import Account
+from glee.approval import Question
 from glee.artifacts.cutting import cut_text, preview_json
-from glee.artifacts.store import ArtifactStore
-from glee.audit.log import Entry, Record
-from glee.catalog.catalog import Catalog
 from glee.catalog.source import Summary
-from glee.claims import Claims
 from glee.config import Limits
-from glee.definitions.call import Call, Caller
+from glee.definitions.call import Call
 from glee.definitions.decision import Ask, Decision, Deny
-from glee.definitions.event import Decided, Finished, Progressed, Requested, Started
+from glee.definitions.event import Decided, Finished, Requested, Started
 from glee.definitions.json_text import encode_json
 from glee.definitions.result import Artifact, Failure, Result
 from glee.definitions.tool import Tool
@@ -36,15 +31,12 @@ from glee.errors import (
     Rejected,
     TimedOut,
 )
-from glee.events import Events
-from glee.policy import Policy
-from glee.runners import Outcome, Run, Runner
+from glee.parts import Parts
+from glee.runners import Outcome, Run
 from glee.runners.waiting import on_event_loop
-from glee.secrets.environment import EnvironmentSecrets, Secrets
-from glee.secrets.redaction import NOTHING, Redactor
-from glee.shape import Shapes
+from glee.secrets.environment import Secrets
+from glee.secrets.redaction import NOTHING
 
-_CALLERS_WORDS = ("arguments", "context", "idempotency_key")
 _USUAL_TIMEOUT = Limits().timeout_ms
 _MOST_MESSAGE = 4000
 _MOST_DETAILS = 200_000
@@ -52,32 +44,10 @@ _IMMUTABLE = (str, int, float, bool, type(None))
 _SCALARS = (int, float, bool, type(None))
 
 
-class Parts(Struct, frozen=True, kw_only=True):
-    """What an engine is made of."""
-
-    catalog: Catalog
-    policy: Policy
-    approver: Approver
-    claims: Claims
-    secrets: EnvironmentSecrets
-    runners: Mapping[str, Runner]
-    shapes: Shapes
-    artifacts: ArtifactStore
-    audit: Record
-    events: Events
-    limits: Limits
-    root: Path
-    now: Callable[[], float]
-    """Seconds since the epoch."""
-    new_id: Callable[[], str]
-    tell_operator: Callable[[str], None]
-    """Where tracebacks and the like go: to whoever runs Glee, never to a caller."""
-
-
 class Walk:
     """One call on its way."""
 
-    __slots__ = ("arguments", "began", "call", "claimed", "entry", "id", "parts", "ran", "redactor", "said", "tool")
+    __slots__ = ("account", "arguments", "began", "call", "claimed", "id", "parts", "ran", "said", "tool")
 
     def __init__(self, parts: Parts, call: Call) -> None:
         self.parts = parts
@@ -86,20 +56,19 @@ class Walk:
         self.began = time.perf_counter()
         self.tool: Tool = None  # type: ignore[assignment]
         self.arguments: dict[str, Any] = call.arguments
-        self.redactor: Redactor = NOTHING
+        self.account = Account(call, self.id, parts.audit, parts.events, parts.now)
         self.claimed = False
         self.ran = False
-        self.entry: Entry | None = None
         self.said = ""
 
     def resolve(self) -> None:
         self.arguments = _own(self.call.arguments)
         tool = self.parts.catalog.find(self.call.tool) if self.call.vocabulary is None else None
         if tool is not None:
-            self.tool = tool
-            self.redactor = self.parts.secrets.get_redactor(tool.permissions)
+            self.tool = self.account.tool = tool
+            self.account.redactor = self.parts.secrets.get_redactor(tool.permissions)
         if self.parts.events.listeners:
-            self._emit(Requested, call=self._redacted_call())
+            self.account.tell(Requested, call=self.account.shown_call())
         if tool is None:
             raise self._unknown()
 
@@ -128,17 +97,17 @@ class Walk:
         verdict = self.parts.policy.visible(self.tool, self.call.caller)
         if isinstance(verdict, Deny):
             if self.parts.events.listeners:
-                self._emit(Decided, decision=verdict)
+                self.account.tell(Decided, decision=verdict)
             rule = str(verdict.rule) if verdict.rule else None
             raise Denied(verdict.reason, details={"rule": rule})
 
     def validate(self) -> None:
-        self.arguments = self.parts.shapes.check_inputs(self.tool, self.arguments, self._redacted)
+        self.arguments = self.parts.shapes.check_inputs(self.tool, self.arguments, self.account.redact)
 
     def decide(self) -> Decision:
         decision = self.parts.policy.decide(self.tool, self.arguments, self.call)
         if self.parts.events.listeners and not isinstance(decision, Ask):
-            self._emit(Decided, decision=decision)
+            self.account.tell(Decided, decision=decision)
         return decision
 
     async def approve(self, decision: Decision) -> None:
@@ -149,10 +118,10 @@ class Walk:
         approver = self.parts.approver
         if not getattr(approver, "answers_in_place", False):
             await on_event_loop()
-        shown = structs.replace(self._redacted_call(), arguments=self._redacted(self.arguments))
+        shown = structs.replace(self.account.shown_call(), arguments=self.account.redact(self.arguments))
         answer = await approver.ask(Question(call_id=self.id, tool=self.tool, call=shown, reason=decision.reason))
         if self.parts.events.listeners:
-            self._emit(Decided, decision=decision, approved=answer == "yes")
+            self.account.tell(Decided, decision=decision, approved=answer == "yes")
         if answer == "no":
             raise Rejected(f"a person said no to {self.tool.name}; do not try again without asking them")
         if answer != "yes":
@@ -176,29 +145,29 @@ class Walk:
 
     def get_secrets(self) -> Secrets:
         """The redactor is made anew: a value may have changed while a person was asked."""
-        self.redactor = self.parts.secrets.get_redactor(self.tool.permissions)
+        self.account.redactor = self.parts.secrets.get_redactor(self.tool.permissions)
         return self.parts.secrets.get(self.tool.permissions)
 
     async def run(self, secrets: Secrets) -> Outcome:
         """The record comes first: what cannot be recorded does not run."""
         timeout, strict = self._timeout()
-        self.parts.audit.write("TOOL_CALLED", self._entry())
+        self.account.record("TOOL_CALLED", self.arguments)
         self.ran = True
         if self.parts.events.listeners:
-            self._emit(Started)
+            self.account.tell(Started)
         return await self.parts.runners[self.tool.kind].run(
             Run(
                 tool=self.tool,
                 arguments=self.arguments,
                 secrets=secrets,
-                redactor=self.redactor,
+                redactor=self.account.redactor,
                 root=self.parts.root,
                 call_id=self.id,
                 caller=self.call.caller,
                 timeout=timeout,
                 strict_timeout=strict,
                 output_bytes=self.parts.limits.output_bytes,
-                progress=self._progress,
+                progress=self.account.tell_progress,
             )
         )
 
@@ -213,15 +182,16 @@ class Walk:
         return min(seconds, left), True
 
     def shape(self, outcome: Outcome) -> Result:
-        output = self._redacted(outcome.output)
+        redactor = self.account.redactor
+        output = self.account.redact(outcome.output)
         self.said = outcome.said
-        warnings = outcome.warnings + self.parts.shapes.check_output(self.tool, outcome.output, self._redacted)
+        warnings = outcome.warnings + self.parts.shapes.check_output(self.tool, outcome.output, self.account.redact)
         artifacts: tuple[Artifact, ...] = ()
         if outcome.raw is not None:
-            artifacts, lost = self._keep(self.redactor.data(outcome.raw), "bin")
+            artifacts, lost = self._keep(redactor.data(outcome.raw), "bin")
             warnings = (*warnings, *(f"the bytes as they came are {kept.handle}" for kept in artifacts), *lost)
-        if warnings and self.redactor is not NOTHING:
-            warnings = tuple(map(self.redactor.text, warnings))
+        if warnings and redactor is not NOTHING:
+            warnings = tuple(map(redactor.text, warnings))
         return Result(
             ok=True,
             tool=self.tool.name,
@@ -265,21 +235,22 @@ class Walk:
 
     def fail(self, error: GleeError) -> Result:
         """A result without output. The operator's part of the error goes to the log, never to the caller."""
+        redactor = self.account.redactor
         if error.detail:
-            text = self.redactor.text(error.detail.rstrip())
+            text = redactor.text(error.detail.rstrip())
             self.parts.tell_operator(f"call {self.id} of {self.call.tool}: {text}")
-        message = self.redactor.text(error.message)
+        message = redactor.text(error.message)
         failure = Failure(
             code=error.code,
             message=message if len(message) <= _MOST_MESSAGE else f"{message[:_MOST_MESSAGE]}…",
-            details=_bound(self._redacted(error.details)),
+            details=_bound(self.account.redact(error.details)),
         )
         return Result(
             ok=False,
-            tool=self.tool.name if self.tool else self.call.tool,
+            tool=self.account.name(),
             call_id=self.id,
             error=failure,
-            warnings=tuple(map(self.redactor.text, error.warnings)),
+            warnings=tuple(map(redactor.text, error.warnings)),
             exit_code=error.details.get("exit_code"),
             duration_ms=self._duration(),
         )
@@ -289,7 +260,7 @@ class Walk:
         status = "success" if result.error is None else result.error.code
         event = event or ("TOOL_EXECUTED" if self.ran else "TOOL_REFUSED")
         try:
-            self.parts.audit.write(event, self._entry(), status)
+            self.account.record(event, self.arguments, status)
         except Exception as error:  # whatever it is, the call is over and has a result
             reason = str(error) if isinstance(error, GleeError) else f"not recorded: {type(error).__name__}"
             result = structs.replace(result, warnings=(*result.warnings, reason))
@@ -299,47 +270,11 @@ class Walk:
             else:
                 self.parts.claims.release(self.call)
         if self.parts.events.listeners:
-            self._emit(Finished, result=result, said=self.redactor.text(self.said))
+            self.account.tell(Finished, result=result, said=self.account.redactor.text(self.said))
         return result
-
-    def _entry(self) -> Entry:
-        """What the record says of this call; made once its arguments are final, or when it is over."""
-        if self.entry is None:
-            name = self.tool.name if self.tool else self.call.tool
-            self.entry = Entry(name, self._shown_arguments(), self._redacted_caller(), self.id)
-        return self.entry
-
-    def _shown_arguments(self) -> Any:
-        try:
-            return self._redacted(self.arguments)
-        except (RecursionError, ValueError):
-            return {"unrenderable": True}
-
-    def _redacted_caller(self) -> Caller:
-        if self.redactor is NOTHING:
-            return self.call.caller
-        words = structs.asdict(self.call.caller)
-        return Caller(**{name: self.redactor.value(word) for name, word in words.items()})
-
-    def _redacted_call(self) -> Call:
-        if self.redactor is NOTHING:
-            return self.call
-        fields = {name: self.redactor.value(getattr(self.call, name)) for name in _CALLERS_WORDS}
-        return structs.replace(self.call, caller=self._redacted_caller(), **fields)
 
     def _duration(self) -> float:
         return round((time.perf_counter() - self.began) * 1000, 3)
-
-    def _redacted(self, value: Any) -> Any:
-        return value if self.redactor is NOTHING else self.redactor.value(value)
-
-    def _progress(self, done: float | None, total: float | None, message: str) -> None:
-        if self.parts.events.listeners:
-            self._emit(Progressed, done=done, total=total, message=self.redactor.text(message))
-
-    def _emit(self, kind: type[Any], **fields: Any) -> None:
-        name = self.tool.name if self.tool else self.call.tool
-        self.parts.events.emit(kind(call_id=self.id, tool=name, at=self.parts.now(), **fields))
 
 
 def _own(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 from collections.abc import Sequence
 
@@ -75,6 +74,8 @@ class Catalog:
 
     def nearest(self, name: str, known: Sequence[str], count: int = 3) -> list[str]:
         """The names most like one that is unknown."""
+        import difflib
+
         return difflib.get_close_matches(name, known, n=count, cutoff=0.5)
 
     def reload(self) -> None:

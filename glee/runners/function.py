@@ -87,14 +87,45 @@ class FunctionRunner:
         await on_event_loop()
         import asyncio
 
-        timer = asyncio.timeout(run.timeout)
+        task = asyncio.current_task()
+        assert task is not None
+        alarm = _Alarm(task)
+        timer = asyncio.get_running_loop().call_later(run.timeout, alarm.ring)
         try:
-            async with timer:
-                return await execution.function(**arguments)
-        except TimeoutError as error:
-            if not timer.expired():
-                raise
-            raise _timed_out(run) from error
+            return await execution.function(**arguments)
+        except asyncio.CancelledError as error:
+            if alarm.is_all():
+                raise _timed_out(run) from error
+            raise
+        finally:
+            timer.cancel()
+            alarm.settle()
+
+
+class _Alarm:
+    """Cancels a task once its time is up, and knows its own cancellation from another's.
+
+    `asyncio.timeout` does the same, and costs an eighth of a whole call.
+    """
+
+    __slots__ = ("_before", "_rang", "_task")
+
+    def __init__(self, task: Any) -> None:
+        self._task = task
+        self._before = task.cancelling()
+        self._rang = False
+
+    def ring(self) -> None:
+        self._rang = True
+        self._task.cancel()
+
+    def is_all(self) -> bool:
+        """True if nobody else wants the task cancelled."""
+        return self._rang and self._task.cancelling() == self._before + 1
+
+    def settle(self) -> None:
+        if self._rang:
+            self._task.uncancel()
 
 
 def _arguments(run: Run, execution: FunctionExec, cancelled: threading.Event) -> dict[str, Any]:

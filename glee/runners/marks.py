@@ -31,6 +31,8 @@ _SHORT: Final = 1.0
 """Seconds in which process numbers do not come round again."""
 _SETTLING: Final = 0.2
 """Seconds within which a process that was being started has its environment."""
+_GLANCE: Final = 0.001
+"""Seconds in which something that forks without pause is seen."""
 _PATIENCE: Final = 2.0
 """Seconds for which processes that keep forking are chased."""
 
@@ -85,16 +87,28 @@ class Mark:
         now = time.monotonic()
         quiet, least, until = 0, now + (0 if self._pid else _SETTLING), now + _PATIENCE
         while (quiet < 2 or time.monotonic() < least) and time.monotonic() < until:
-            found = False
+            found = self._chase()
             for pid in self._candidates():
                 group = self._find_group(pid)
                 if group is not None:
                     found = True
                     _end(pid, group)
-                    with contextlib.suppress(ChildProcessError):  # ours to reap if its start was interrupted
-                        os.waitpid(pid, 0)
             quiet = 0 if found else quiet + 1
         return quiet >= 2
+
+    def _chase(self) -> bool:
+        """Ends what forks without pause and is gone before a list of processes is read: it looks at the newest one.
+
+        Its group stays the same from one to the next, so a single sight of it is enough. True if there was one.
+        """
+        looks_until = time.monotonic() + _GLANCE
+        while time.monotonic() < looks_until:
+            newest = _find_last_pid() or 0
+            group = self._find_group(newest) if newest != self._pid else None
+            if group is not None:
+                _end(newest, group)
+                return True
+        return False
 
     def _lay(self) -> None:
         """The soft limit alone: inside a tool of Glee's own, the hard one is that tool's mark."""
@@ -164,6 +178,8 @@ def _end(pid: int, group: int) -> None:
             os.killpg(group, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):  # ours to reap if its start was interrupted
+        os.waitpid(pid, 0)
 
 
 def _find_last_pid() -> int | None:

@@ -76,6 +76,44 @@ def test_an_interrupt_while_a_process_begins_leaves_nothing(project: Project) ->
     wait_gone(word)
 
 
+COMET = """
+import os, sys, time
+line = os.open(sys.argv[1], os.O_WRONLY)
+until = time.monotonic() + 5
+if os.fork():
+    time.sleep(5)
+os.setsid()
+for file in (0, 1, 2):
+    os.close(file)
+while time.monotonic() < until:
+    if sys.argv[2] == "sessions" and os.getsid(0) != os.getpid():
+        os.setsid()
+    if os.fork():
+        os._exit(0)
+os.write(line, b"survived")
+"""
+
+
+@pytest.mark.parametrize("way", ["one session", "sessions"])
+def test_what_forks_without_pause_does_not_outlive_its_time(project: Project, way: str) -> None:
+    """Each process lives for less time than a list of all takes. The pipe is at its end when the last one is gone."""
+    line = project.root / "line"
+    os.mkfifo(line)
+    (project.root / "comet.py").write_text(COMET)
+    execution = {"entrypoint": sys.executable, "args": ["comet.py", str(line), way], "timeout_ms": 500}
+    project.add_tool("comet", manifest("comet", "command", execution))
+    reader = os.open(line, os.O_RDONLY | os.O_NONBLOCK)
+
+    with project.open() as engine:
+        result = engine.call_sync("comet")
+
+    os.set_blocking(reader, True)
+    assert os.read(reader, 100) == b""
+    os.close(reader)
+    assert result.error is not None
+    assert result.error.code == "timeout"
+
+
 def test_a_seeded_program_draws_other_marks_and_keeps_its_own_numbers(project: Project) -> None:
     project.add_command("mark", "echo $GLEE_RUN")
     marks, numbers, state = [], [], random.getstate()

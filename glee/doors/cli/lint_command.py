@@ -10,9 +10,9 @@ from msgspec import structs
 from glee.catalog.manifests import MANIFEST, ManifestSource
 from glee.config import Settings
 from glee.definitions.problem import Problem
+from glee.doors.cli.progress import Bar
 from glee.doors.cli.project import complete_tool, json_option, load_project, near, root_option, unknown_tool
 from glee.doors.cli.screen import print_json, printable
-from glee.doors.cli.waiting import Bar
 
 
 @click.command("lint", epilog="Example: glee lint --root path/to/project")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 
 import click
@@ -11,9 +10,9 @@ from glee.catalog.source import Summary
 from glee.compose import compose_catalog, compose_policy
 from glee.definitions.call import Caller
 from glee.definitions.decision import Deny
+from glee.doors.cli.progress import Bar
 from glee.doors.cli.project import caller_options, json_option, load_project, root_option
-from glee.doors.cli.screen import one_line, print_json, shorten
-from glee.doors.cli.waiting import Bar
+from glee.doors.cli.screen import one_line, print_json, shorten, width
 
 
 @click.command("list", epilog="Example: glee list --group web --json")
@@ -57,13 +56,13 @@ def command(
 
 
 def _print(summaries: list[Summary]) -> None:
-    width = min(max(len(summary.name) for summary in summaries), 40)
-    room = max(shutil.get_terminal_size().columns - width - 12, 30) if sys.stdout.isatty() else 10_000
+    names = min(max(len(summary.name) for summary in summaries), 40)
+    room = max(width() - names - 12, 30) if sys.stdout.isatty() else 10_000
     lines = []
     for summary in summaries:
         name = one_line(summary.name)
         if summary.broken is None:
-            lines.append(f"{name:{width}}  {summary.kind:8}  {shorten(one_line(summary.description), room)}")
+            lines.append(f"{name:{names}}  {summary.kind:8}  {shorten(one_line(summary.description), room)}")
         else:
-            lines.append(click.style(f"{name:{width}}  {'broken':8}  {one_line(summary.broken)}", fg="red"))
+            lines.append(click.style(f"{name:{names}}  {'broken':8}  {one_line(summary.broken)}", fg="red"))
     click.echo("\n".join(lines))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
-from typing import Any
+from typing import Any, Final
 
 import click
 
 _COMMANDING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_CLEAR: Final = "\r\x1b[K"
+_USUAL_WIDTH: Final = 80
 
 
 def prepare_streams() -> None:
@@ -59,6 +62,23 @@ def one_line(text: str) -> str:
 
 def shorten(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def width() -> int:
+    """Columns of the terminal. `shutil` tells the same, and takes longer to load than a listing to print."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            return os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
+    return _USUAL_WIDTH
+
+
+def draw_line(text: str) -> None:
+    """Over the last line of the terminal, in one line however narrow it is."""
+    sys.stderr.write(_CLEAR + shorten(text, width() - 1))
+    sys.stderr.flush()
 
 
 def print_output(text: str, *, err: bool = False) -> None:

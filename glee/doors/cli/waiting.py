@@ -1,41 +1,17 @@
-"""What a person sees while something takes long: nothing for a second, then a spinner or a bar, on a terminal."""
+"""What a person sees while a call takes long: nothing for a second, then a spinner, on a terminal."""
 
 from __future__ import annotations
 
 import itertools
-import shutil
 import sys
 import threading
-import time
 from typing import Final
 
 from glee.definitions.event import Event, Finished, Progressed, Started
-from glee.doors.cli.screen import one_line, shorten
+from glee.doors.cli.screen import draw_line, one_line
 
 _AFTER: Final = 1.0
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_CLEAR: Final = "\r\x1b[K"
-
-
-class Bar:
-    """A progress callback that draws on standard error."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._began = self._drawn = time.monotonic()
-        self._shown = False
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if not sys.stderr.isatty() or now - self._began < _AFTER or now - self._drawn < 0.1:
-            return
-        self._drawn, self._shown = now, True
-        filled = 30 * done // max(total, 1)
-        _draw(f"{self._label} [{'#' * filled}{'.' * (30 - filled)}] {done:,}/{total:,}")
-
-    def close(self) -> None:
-        if self._shown:
-            _draw("")
 
 
 class Spinner:
@@ -63,16 +39,10 @@ class Spinner:
         if self._over.wait(_AFTER):
             return
         for frame in itertools.cycle(_FRAMES):
-            _draw(f"{frame} {one_line(self._text)}")
+            draw_line(f"{frame} {one_line(self._text)}")
             if self._over.wait(0.1):
                 break
-        _draw("")
-
-
-def _draw(text: str) -> None:
-    """In one line, however narrow the terminal is."""
-    sys.stderr.write(_CLEAR + shorten(text, shutil.get_terminal_size().columns - 1))
-    sys.stderr.flush()
+        draw_line("")
 
 
 def _amount(event: Progressed) -> str:

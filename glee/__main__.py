@@ -1,0 +1,5 @@
+"""`python -m glee` is `glee`."""
+
+from glee.doors.cli import main
+
+main()
