@@ -18,7 +18,7 @@ _CALLERS_WORDS = ("arguments", "context", "idempotency_key")
 
 
 class Account:
-    __slots__ = ("_audit", "_call", "_entry", "_events", "_id", "_now", "redactor", "tool")
+    __slots__ = ("_audit", "_call", "_entry", "_events", "_id", "_now", "is_over", "redactor", "tool")
 
     def __init__(self, call: Call, call_id: str, audit: Record, events: Events, now: Callable[[], float]) -> None:
         self._call = call
@@ -29,6 +29,7 @@ class Account:
         self._entry: Entry | None = None
         self.tool: Tool | None = None
         self.redactor: Redactor = NOTHING
+        self.is_over = False
 
     def name(self) -> str:
         return self.tool.name if self.tool else self._call.tool
@@ -65,5 +66,5 @@ class Account:
         self._events.emit(kind(call_id=self._id, tool=self.name(), at=self._now(), **fields))
 
     def tell_progress(self, done: float | None, total: float | None, message: str) -> None:
-        if self._events.listeners:
-            self.tell(Progressed, done=done, total=total, message=self.redactor.text(message))
+        if self._events.listeners and not self.is_over:
+            self.tell(Progressed, done=self.redact(done), total=self.redact(total), message=self.redactor.text(message))

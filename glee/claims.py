@@ -51,11 +51,16 @@ class FileClaims:
         claim = _Claim(call_id=call_id, arguments=_digest(call))
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(claim))
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             return self._earlier(path, call)
         except OSError as error:
+            raise Unavailable(f"the idempotency key cannot be claimed: {error.strerror}") from error
+        try:
+            with open(file, "wb") as stream:
+                stream.write(msgspec.json.encode(claim))
+        except OSError as error:
+            self.release(call)  # nothing ran, so the key is free
             raise Unavailable(f"the idempotency key cannot be claimed: {error.strerror}") from error
         return None
 
@@ -66,11 +71,11 @@ class FileClaims:
     def settle(self, call: Call, result: Result) -> None:
         path = self._path(call)
         draft = path.with_suffix(".draft")
-        with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeEncodeError):
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
             claim = msgspec.json.decode(path.read_bytes(), type=_Claim)
             claim.result = result
             with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(claim))
+                file.write(encode_json(claim))
             draft.replace(path)
 
     def _earlier(self, path: Path, call: Call) -> Result:
@@ -91,8 +96,8 @@ class FileClaims:
         return claim.result
 
     def _path(self, call: Call) -> Path:
-        key = f"{call.tool}\0{call.caller.agent}\0{call.caller.session}\0{call.idempotency_key}"
-        return self._folder / f"{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}.json"
+        key = encode_json([call.tool, call.caller.agent, call.caller.session, call.idempotency_key])
+        return self._folder / f"{hashlib.sha256(key).hexdigest()}.json"
 
 
 def _digest(call: Call) -> str:

@@ -114,6 +114,8 @@ class Engine:
 
     def close(self) -> None:
         """The same for programs without an event loop, with the loops that threads were given."""
+        if any(runner.get_loop().is_running() for runner in self._runners):
+            raise GleeError("a call is still running in another thread; wait for it before closing the engine")
         runners, self._runners, self._loops = self._runners, [], threading.local()
         for runner in runners:
             runner.run(self.aclose())

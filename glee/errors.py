@@ -39,6 +39,7 @@ class GleeError(Exception):
     code: ClassVar[str] = "internal"
 
     def __init__(self, message: str, *, detail: str = "", details: Mapping[str, Any] | None = None) -> None:
+        message = message if isinstance(message, str) else str(message)  # a function may raise ours with anything
         super().__init__(message)
         self.message = message
         self.detail = detail

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import time
 import traceback
+from collections.abc import Awaitable
 from typing import Any
 
 from msgspec import structs
 
 from glee.account import Account
-from glee.approval import Question
+from glee.approval import Answer, Question
 from glee.artifacts.cutting import cut_text, preview_json
 from glee.catalog.source import Summary
 from glee.config import Limits
 from glee.definitions.call import Call
 from glee.definitions.decision import Ask, Decision, Deny
 from glee.definitions.event import Decided, Finished, Requested, Started
-from glee.definitions.json_text import encode_json
+from glee.definitions.json_text import decode_json, encode_json
 from glee.definitions.result import Artifact, Failure, Result
 from glee.definitions.tool import Tool
 from glee.errors import (
@@ -33,7 +35,7 @@ from glee.errors import (
 )
 from glee.parts import Parts
 from glee.runners import Outcome, Run
-from glee.runners.waiting import on_event_loop
+from glee.runners.waiting import on_event_loop, running_loop
 from glee.secrets.environment import Secrets
 from glee.secrets.redaction import NOTHING
 
@@ -62,14 +64,15 @@ class Walk:
         self.said = ""
 
     def resolve(self) -> None:
-        self.arguments = _own(self.call.arguments)
-        tool = self.parts.catalog.find(self.call.tool) if self.call.vocabulary is None else None
+        tool = self.parts.catalog.find(self.call.tool)
         if tool is not None:
-            self.tool = self.account.tool = tool
             self.account.redactor = self.parts.secrets.get_redactor(tool.permissions)
+        self.arguments = _own(self.call.arguments)
+        if tool is not None and self.call.vocabulary is None:
+            self.tool = self.account.tool = tool
         if self.parts.events.listeners:
             self.account.tell(Requested, call=self.account.shown_call())
-        if tool is None:
+        if self.tool is None:
             raise self._unknown()
 
     def _unknown(self) -> CallError:
@@ -103,6 +106,9 @@ class Walk:
 
     def validate(self) -> None:
         self.arguments = self.parts.shapes.check_inputs(self.tool, self.arguments, self.account.redact)
+        check = getattr(self.parts.runners[self.tool.kind], "check", None)
+        if check is not None:
+            check(self.tool, self.arguments)
 
     def decide(self) -> Decision:
         decision = self.parts.policy.decide(self.tool, self.arguments, self.call)
@@ -118,8 +124,9 @@ class Walk:
         approver = self.parts.approver
         if not getattr(approver, "answers_in_place", False):
             await on_event_loop()
-        shown = structs.replace(self.account.shown_call(), arguments=self.account.redact(self.arguments))
-        answer = await approver.ask(Question(call_id=self.id, tool=self.tool, call=shown, reason=decision.reason))
+        shown = structs.replace(self.account.shown_call(), arguments=_own(self.account.redact(self.arguments)))
+        question = Question(call_id=self.id, tool=self.tool, call=shown, reason=decision.reason)
+        answer = await self._in_time(approver.ask(question))
         if self.parts.events.listeners:
             self.account.tell(Decided, decision=decision, approved=answer == "yes")
         if answer == "no":
@@ -130,6 +137,17 @@ class Walk:
                 "call it where a person can answer (--yes at the terminal, approver= in Python)",
                 details={"reason": decision.reason},
             )
+
+    async def _in_time(self, asking: Awaitable[Answer]) -> Answer:
+        """A person may take as long as they like, unless the caller said how long it will wait."""
+        if self.call.deadline is None or running_loop() is None:
+            return await asking
+        import asyncio
+
+        try:
+            return await asyncio.wait_for(asking, max(0.0, self.call.deadline - self.parts.now()))
+        except TimeoutError as error:
+            raise TimedOut("nobody answered before the call's deadline; nothing was run") from error
 
     def claim(self) -> Result | None:
         """An earlier result under the same idempotency key, or None if this call is to run."""
@@ -150,9 +168,10 @@ class Walk:
 
     async def run(self, secrets: Secrets) -> Outcome:
         """The record comes first: what cannot be recorded does not run."""
-        timeout, strict = self._timeout()
+        self._timeout()
         self.account.record("TOOL_CALLED", self.arguments)
         self.ran = True
+        timeout, strict = self._timeout()
         if self.parts.events.listeners:
             self.account.tell(Started)
         return await self.parts.runners[self.tool.kind].run(
@@ -238,7 +257,8 @@ class Walk:
         redactor = self.account.redactor
         if error.detail:
             text = redactor.text(error.detail.rstrip())
-            self.parts.tell_operator(f"call {self.id} of {self.call.tool}: {text}")
+            with contextlib.suppress(Exception):  # an operator who cannot be told is no reason to lose the call
+                self.parts.tell_operator(f"call {self.id} of {self.call.tool}: {text}")
         message = redactor.text(error.message)
         failure = Failure(
             code=error.code,
@@ -257,12 +277,15 @@ class Walk:
 
     def record(self, result: Result, event: str | None = None) -> Result:
         """The last step: the line after the run, the claim's result, the last event."""
+        self.account.is_over = True
         status = "success" if result.error is None else result.error.code
         event = event or ("TOOL_EXECUTED" if self.ran else "TOOL_REFUSED")
         try:
             self.account.record(event, self.arguments, status)
         except Exception as error:  # whatever it is, the call is over and has a result
             reason = str(error) if isinstance(error, GleeError) else f"not recorded: {type(error).__name__}"
+            if self.ran:
+                reason = f"it ran, but the record does not say how it ended: {error.__cause__ or error}"
             result = structs.replace(result, warnings=(*result.warnings, reason))
         if self.claimed:
             if self.ran:
@@ -270,7 +293,8 @@ class Walk:
             else:
                 self.parts.claims.release(self.call)
         if self.parts.events.listeners:
-            self.account.tell(Finished, result=result, said=self.account.redactor.text(self.said))
+            told = structs.replace(result, output=_copy(result.output))
+            self.account.tell(Finished, result=told, said=self.account.redactor.text(self.said))
         return result
 
     def _duration(self) -> float:
@@ -285,6 +309,18 @@ def _own(arguments: dict[str, Any]) -> dict[str, Any]:
         return copy.deepcopy(arguments)
     except RecursionError:
         raise InvalidInput("the arguments hold themselves, or are nested too deep") from None
+    except Exception as error:
+        raise InvalidInput(f"the arguments are not JSON: {type(error).__name__}; give JSON values") from error
+
+
+def _copy(value: Any) -> Any:
+    """For those who only watch: what they do to it changes nothing."""
+    if type(value) in _IMMUTABLE:
+        return value
+    try:
+        return copy.deepcopy(value)
+    except RecursionError:
+        return decode_json(encode_json(value))
 
 
 def _bound(details: dict[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,7 @@ def test_a_call_walks_every_step_in_the_written_order(project: Project) -> None:
         "catalog.find",
         "policy.visible",
         "shapes.check_inputs",
+        "runner.check",
         "policy.decide",
         "approver.ask",
         "claims.claim",
@@ -104,23 +105,16 @@ CODES = {
     "secret": "secret_missing",
     "late": "timeout",
 }
+_DECIDED = ["catalog.find", "policy.visible", "shapes.check_inputs", "runner.check", "policy.decide"]
 REACHED = {
-    "vocabulary": [],
+    "vocabulary": ["catalog.find"],
     "denied": ["catalog.find", "policy.visible"],
     "invalid": ["catalog.find", "policy.visible", "shapes.check_inputs"],
-    "rejected": ["catalog.find", "policy.visible", "shapes.check_inputs", "policy.decide", "approver.ask"],
-    "claimed": [
-        "catalog.find", "policy.visible", "shapes.check_inputs", "policy.decide", "approver.ask", "claims.claim",
-    ],
-    "secret": [
-        "catalog.find", "policy.visible", "shapes.check_inputs", "policy.decide", "approver.ask", "claims.claim",
-        "secrets.get",
-    ],
-    "late": [
-        "catalog.find", "policy.visible", "shapes.check_inputs", "policy.decide", "approver.ask", "claims.claim",
-        "secrets.get",
-    ],
-}  # fmt: skip
+    "rejected": [*_DECIDED, "approver.ask"],
+    "claimed": [*_DECIDED, "approver.ask", "claims.claim"],
+    "secret": [*_DECIDED, "approver.ask", "claims.claim", "secrets.get"],
+    "late": [*_DECIDED, "approver.ask", "claims.claim", "secrets.get"],
+}
 
 
 @pytest.mark.parametrize("first", ALL)

@@ -47,6 +47,8 @@ class ArtifactStore:
             return self._path(handle).read_bytes()
         except FileNotFoundError:
             raise NotFound(f"there is no {handle}; artifacts are removed when newer ones need the room") from None
+        except OSError as error:
+            raise Unavailable(f"{handle} cannot be read: {error.strerror}") from error
 
     def _path(self, handle: str) -> Path:
         match = _HANDLE.fullmatch(handle)

@@ -27,6 +27,8 @@ from glee.definitions.json_text import encode_json
 from glee.errors import Internal
 
 MAX_PARAMS: Final = 16_384
+_PATIENCE: Final = 1.0
+"""Seconds to wait for another process to let go of the log."""
 _PLAIN = re.compile(r"[A-Za-z0-9_.:/+-]{1,200}")
 _UNSAFE = re.compile("[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
@@ -109,7 +111,7 @@ class AuditLog:
         if self._file < 0 or (self._look and self._moved()) or os.fstat(self._file).st_nlink == 0:
             self._open()
         self._look = False
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._lock_file()
         try:
             written = os.write(self._file, line)
             if written < len(line):
@@ -117,6 +119,18 @@ class AuditLog:
                 raise OSError(errno.ENOSPC, "no space left for the line")
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _lock_file(self) -> None:
+        """Others hold it for microseconds; whoever holds it for seconds must not hold up every call as well."""
+        until = 0.0
+        while True:
+            try:
+                return fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                until = until or time.monotonic() + _PATIENCE
+                if time.monotonic() > until:
+                    raise OSError(errno.EAGAIN, "another process holds it locked") from None
+                time.sleep(0.0005)
 
     def _moved(self) -> bool:
         """True once another file has the name, as log rotation does; one that was removed has no link left."""
@@ -127,7 +141,7 @@ class AuditLog:
         return (status.st_dev, status.st_ino) != self._inode
 
     def _open(self) -> None:
-        self.close()
+        self._close()
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.path.parent.is_symlink():
             raise OSError(errno.ELOOP, "its folder is a link, and could lead anywhere")
@@ -135,14 +149,18 @@ class AuditLog:
         self._file = os.open(self.path, flags, 0o600)
         status = os.fstat(self._file)
         if not stat.S_ISREG(status.st_mode):
-            self.close()
+            self._close()
             raise OSError(errno.EINVAL, "it is not a file")
         self._inode = (status.st_dev, status.st_ino)
 
     def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
 
 
 def _show(value: Any) -> str:

@@ -20,6 +20,8 @@ class Catalog:
         self._sources = tuple(sources)
         self._broken: dict[str, Found] = {}
         self._gone: set[str] = set()
+        self._own: set[str] = set()
+        """Names that the program registered itself; no source speaks for them."""
         self._summaries: tuple[Summary, ...] | None = None
         self._lock = threading.Lock()
         """Held while a definition is read, so that two threads do not register the same one."""
@@ -28,20 +30,23 @@ class Catalog:
         """Adds a tool of the program's own; a name that any source already has is an error."""
         self.find(tool.name)
         self.registry.register(tool)
+        self._own.add(tool.name)
         self._summaries = None
 
     def unregister(self, name: str) -> None:
         """Takes a tool away; one that a source has does not come back until `reload`."""
-        tool = self.find(name)
-        self.registry.unregister(name)
-        if tool is not None and tool.origin.source != "program":
-            self._gone.add(name)
-        self._summaries = None
+        self.find(name)
+        with self._lock:
+            self.registry.unregister(name)
+            if name not in self._own:
+                self._gone.add(name)
+            self._own.discard(name)
+            self._summaries = None
 
     def find(self, name: str) -> Tool | None:
         """The tool of a name, as it is defined now; None if there is none or its definition is broken."""
         tool = self.registry.find(name)
-        if tool is not None and (tool.origin.source == "program" or self._is_current(tool)):
+        if tool is not None and self._is_current(tool):
             return tool
         with self._lock:
             tool = self.registry.find(name)
@@ -51,7 +56,7 @@ class Catalog:
             return tool or self._look(name)
 
     def _is_current(self, tool: Tool) -> bool:
-        return all(source.is_current(tool) for source in self._sources)
+        return tool.name in self._own or all(source.is_current(tool) for source in self._sources)
 
     def find_broken(self, name: str) -> Found | None:
         """The problems of a definition that cannot be used."""
@@ -80,12 +85,13 @@ class Catalog:
 
     def reload(self) -> None:
         """Forgets what was read; what a program registered itself stays."""
-        for tool in self.registry.list():
-            if tool.origin.source != "program":
-                self.registry.unregister(tool.name)
-        self._broken.clear()
-        self._gone.clear()
-        self._summaries = None
+        with self._lock:
+            for tool in self.registry.list():
+                if tool.name not in self._own:
+                    self.registry.unregister(tool.name)
+            self._broken.clear()
+            self._gone.clear()
+            self._summaries = None
 
     def _list(self, listed: dict[str, Summary], summary: Summary) -> None:
         first = listed.get(summary.name)

@@ -46,21 +46,29 @@ class ManifestSource:
         self._folder = folder
         self._cache_file = cache_file
         self._stamps: dict[str, Stamp] = {}
-        """Of the manifests that were read."""
+        """Of the manifests as they were when a tool was last made from them; a listing makes none."""
 
     def find(self, name: str) -> Found | None:
         if not name or "/" in name or "\0" in name or name.startswith("."):
             return None
-        path = self._folder / name / MANIFEST
+        stamp = self._find_stamp(name)
+        if stamp is None:
+            return None
+        self._stamps[name] = stamp
+        return self._read(name)
+
+    def _find_stamp(self, name: str) -> Stamp | None:
         try:
-            self._stamps[name] = _stamp(os.stat(path))
+            return _stamp(os.stat(self._folder / name / MANIFEST))
         except PermissionError:
-            self._stamps[name] = _UNREADABLE  # it is there, and reading it says what is wrong
+            return _UNREADABLE  # it is there, and reading it says what is wrong
         except (OSError, ValueError):
             return None
+
+    def _read(self, name: str) -> Found:
         from glee.formats.manifest import read_manifest
 
-        reading = read_manifest(path)
+        reading = read_manifest(self._folder / name / MANIFEST)
         return Found(reading.tool, reading.problems)
 
     def is_current(self, tool: Tool) -> bool:
@@ -105,8 +113,8 @@ class ManifestSource:
         if not _is_text(name):
             shown = os.fsencode(name).decode("utf-8", "backslashreplace")
             return Summary(name=shown, origin=f"project {self._folder}", broken="its folder's name is not UTF-8")
-        found = self.find(name)
-        if found is None or found.tool is None:
+        found = self._read(name)
+        if found.tool is None:
             return Summary(name=name, origin=f"project {self._folder / name / MANIFEST}", broken=reason(found))
         return summarise(found.tool)
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from glee.definitions.json_text import encode_json
 from glee.errors import InvalidInput
 
 
@@ -50,7 +51,7 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     trace: Trace = _NO_TRACE
 
     def to_json(self) -> bytes:
-        return msgspec.json.encode(self)
+        return encode_json(self)
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Call:

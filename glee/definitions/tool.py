@@ -104,7 +104,7 @@ class FunctionExec(Struct, frozen=True, kw_only=True, tag="function"):
     asynchronous: bool = False
     context_parameter: str | None = None
     integers: tuple[str, ...] = ()
-    """Parameters that must be `int`, where JSON lets 2.0 be a whole number too."""
+    """Parameters whose numbers must be `int`, where JSON lets 2.0 be a whole number too."""
     converters: dict[str, Any] = {}
     """Parameters whose annotation is not a plain JSON type, and the type to convert to."""
     blocking: bool | None = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -76,11 +77,34 @@ def is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast
 
 
-async def _look_up(host: str, port: int) -> list[Address]:
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """In a thread that nobody waits for at the end: a resolver may hang for a minute, and cannot be stopped."""
     import asyncio
+    import threading
 
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(error: BaseException | None, value: Any) -> None:
+        if not future.done():
+            future.set_exception(error) if error else future.set_result(value)
+
+    def work() -> None:
+        error, value = None, None
+        try:
+            value = function()
+        except Exception as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+            loop.call_soon_threadsafe(settle, error, value)
+
+    threading.Thread(target=work, name="glee-resolver", daemon=True).start()
+    return await future
+
+
+async def _look_up(host: str, port: int) -> list[Address]:
     try:
-        found: list[Any] = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found: list[Any] = await _in_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise NetworkFailed(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import ssl
 import weakref
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,9 @@ from glee.errors import ConfigError, NetworkFailed, TimedOut, TooLarge
 from glee.version import VERSION
 
 _Key = tuple[str, str, int, str, int]
+
+for _name in ("httpx", "httpcore"):  # they log whole URLs and headers, and a secret may stand in one
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 
 class Reply(Struct, frozen=True, kw_only=True):

@@ -43,8 +43,14 @@ def _inflate(data: bytes, encoding: str, limit: int) -> bytes:
 
 
 def _unpack(data: bytes, window: int, limit: int) -> bytes:
-    unpacker = zlib.decompressobj(window)
-    unpacked = unpacker.decompress(data, limit + 1)
-    if len(unpacked) > limit:
-        raise Overflow
+    """All of its members; one that ends too early was cut off on the way."""
+    unpacked = b""
+    while data:
+        unpacker = zlib.decompressobj(window)
+        unpacked += unpacker.decompress(data, limit + 1 - len(unpacked))
+        if len(unpacked) > limit:
+            raise Overflow
+        if not unpacker.eof:
+            raise zlib.error("it ends too early")
+        data = unpacker.unused_data.lstrip(b"\0")
     return unpacked

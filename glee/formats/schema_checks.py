@@ -72,12 +72,22 @@ def check_defaults(schema: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _find_defaults(schema: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    for name, sub in mapping(schema, "properties").items():
+    for sub, here in _subschemas(schema, path):
         if isinstance(sub, Mapping):
-            here = (*path, "properties", name)
             if "default" in sub:
                 yield here, sub["default"]
             yield from _find_defaults(sub, here)
+
+
+def _subschemas(schema: Any, path: Path) -> Iterator[tuple[Any, Path]]:
+    for keyword in ("properties", "$defs", "definitions"):
+        for name, sub in mapping(schema, keyword).items():
+            yield sub, (*path, keyword, name)
+    if isinstance(schema, Mapping):
+        yield schema.get("items"), (*path, "items")
+        every = schema.get("allOf")
+        for index, sub in enumerate(every if isinstance(every, list) else ()):
+            yield sub, (*path, "allOf", index)
 
 
 def _examples(manifest: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -65,7 +65,7 @@ def read_inputs(
         properties[name] = schema
         if not _is_plain(hint):
             converters[name] = hint
-        elif schema.get("type") == "integer":
+        elif _mentions(hint, int) and not _mentions(hint, float):
             integers.append(name)
     inputs: Schema = {"type": "object", "additionalProperties": False, "properties": properties}
     if required:
@@ -110,6 +110,10 @@ def _is_plain(hint: Any) -> bool:
     if origin in (list, dict, typing.Union) or str(origin) == "<class 'types.UnionType'>":
         return all(_is_plain(argument) for argument in arguments)
     return False
+
+
+def _mentions(hint: Any, kind: type) -> bool:
+    return hint is kind or any(_mentions(argument, kind) for argument in typing.get_args(hint))
 
 
 def _default(value: Any, schema: dict[str, Any], where: str) -> dict[str, Any]:

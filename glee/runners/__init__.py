@@ -46,6 +46,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class Runner(Protocol):
+    """A runner may also have `check(tool, arguments)`, which raises InvalidInput for what it could not run.
+
+    It is asked before anybody decides or is asked, so that a call that cannot be made bothers no one.
+    """
+
     async def run(self, run: Run) -> Outcome:
         """Runs it, and leaves nothing behind however it ends. Raises a CallError if there is no output."""
         ...

@@ -7,10 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from glee.definitions.placeholder import ABSENT, Name, Template, parse_template, to_text
+from glee.definitions.tool import Tool
 from glee.errors import InvalidInput
 
 _OPTION = re.compile(r"--[A-Za-z][\w-]*|-[A-Za-z]")
 """A literal that can take the next argument as its value; not `--all=x`, `-la` or `-1`."""
+
+
+def with_secrets(tool: Tool, arguments: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, Any]:
+    """What placeholders stand for. The name of a secret is never the caller's to fill, even where it has no value."""
+    own = tool.permissions.secrets
+    return {**{name: value for name, value in arguments.items() if name not in own}, **secrets}
 
 
 def fill_arguments(items: Sequence[Any], values: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
@@ -24,7 +31,7 @@ def fill_arguments(items: Sequence[Any], values: Mapping[str, Any], schema: Mapp
         if not template.names:
             literal = str(template.parts[0])
             filled.append(literal)
-            after_dashes = after_dashes or literal == "--"
+            after_dashes = after_dashes or (literal == "--" and not option)
             option = _OPTION.fullmatch(literal) is not None
             continue
         for argument in _values_of(template, values):

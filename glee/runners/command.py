@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glee.definitions.json_text import decode_json
-from glee.definitions.tool import CommandExec, Format
+from glee.definitions.tool import CommandExec, Format, Tool
 from glee.errors import ExitCode, Unavailable
 from glee.formats.surroundings import find_program
 from glee.runners import Outcome, Run
@@ -18,6 +18,10 @@ class CommandRunner:
     def __init__(self, *, search_path: str, locale: dict[str, str]) -> None:
         self._search_path = search_path
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
+
+    def check(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        assert isinstance(tool.exec, CommandExec)
+        fill_arguments(tool.exec.args, arguments, tool.inputs)
 
     async def run(self, run: Run) -> Outcome:
         execution = run.tool.exec

@@ -9,9 +9,11 @@ time, or the tool says `blocking=True`, it is a thread always; `blocking=False` 
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -23,7 +25,7 @@ from glee.definitions.tool import FunctionExec, Tool
 from glee.errors import CallError, InvalidInput, TimedOut, ToolException
 from glee.runners import Outcome, Run
 from glee.runners.threads import Workers
-from glee.runners.waiting import on_event_loop
+from glee.runners.waiting import on_event_loop, running_loop
 
 QUICK: Final = 0.001
 """Seconds within which a run counts as quick."""
@@ -33,6 +35,7 @@ PROOFS: Final = 3
 """Quick runs in a row before a function runs in place."""
 
 _NEVER: Final = threading.Event()
+_MAY_HOLD_FLOATS = (float, list, dict)
 _NATIVE = (str, int, float, bool, type(None))
 
 
@@ -47,15 +50,19 @@ class FunctionRunner:
         arguments = _arguments(run, execution, cancelled)
         try:
             if execution.asynchronous:
-                value = await self._on_loop(run, execution, arguments)
+                value = await self._on_loop(run, execution, functools.partial(execution.function, **arguments))
             elif self._may_run_in_place(run, execution):
                 value = self._in_place(run, execution, arguments)
             else:
                 value = await self._in_thread(run, execution, arguments)
+            if hasattr(type(value), "__await__"):  # a plain function around an asynchronous one
+                value = await self._on_loop(run, execution, lambda: value)
             return Outcome(output=value if type(value) in _NATIVE else _to_output(value))
         except (CallError, GeneratorExit, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if _is_cancelled(error):
+                raise
             raise _describe(execution, error) from error
         finally:
             if cancelled is not _NEVER:
@@ -83,7 +90,7 @@ class FunctionRunner:
         self._quick_runs[run.tool] = known + 1 if quick else min(known, 0)
         return work.result()
 
-    async def _on_loop(self, run: Run, execution: FunctionExec, arguments: dict[str, Any]) -> Any:
+    async def _on_loop(self, run: Run, execution: FunctionExec, start: Callable[[], Any]) -> Any:
         await on_event_loop()
         import asyncio
 
@@ -92,7 +99,7 @@ class FunctionRunner:
         alarm = _Alarm(task)
         timer = asyncio.get_running_loop().call_later(run.timeout, alarm.ring)
         try:
-            return await execution.function(**arguments)
+            return await start()
         except asyncio.CancelledError as error:
             if alarm.is_all():
                 raise _timed_out(run) from error
@@ -131,8 +138,8 @@ class _Alarm:
 def _arguments(run: Run, execution: FunctionExec, cancelled: threading.Event) -> dict[str, Any]:
     arguments = run.arguments
     for name in execution.integers:
-        if type(arguments.get(name)) is float:
-            arguments = {**arguments, name: int(arguments[name])}
+        if type(arguments.get(name)) in _MAY_HOLD_FLOATS:
+            arguments = {**arguments, name: _to_integers(arguments[name])}
     if execution.converters:
         arguments = {**arguments}
         for name, kind in execution.converters.items():
@@ -141,6 +148,14 @@ def _arguments(run: Run, execution: FunctionExec, cancelled: threading.Event) ->
     if execution.context_parameter is not None:
         arguments = {**arguments, execution.context_parameter: _context(run, cancelled)}
     return arguments
+
+
+def _to_integers(value: Any) -> Any:
+    if type(value) is float:
+        return int(value)
+    if type(value) is list:
+        return [_to_integers(item) for item in value]
+    return {key: _to_integers(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def _convert(name: str, value: Any, kind: Any) -> Any:
@@ -180,10 +195,25 @@ def _timed_out(run: Run) -> TimedOut:
     return error
 
 
+def _is_cancelled(error: BaseException) -> bool:
+    """True if it is the call that is cancelled, and not something that the function itself had started."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or not isinstance(error, asyncio.CancelledError):
+        return False
+    if running_loop() is None:
+        return False
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _describe(execution: FunctionExec, error: BaseException) -> ToolException:
     name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:
+        message = "an error that cannot be shown"
     return ToolException(
-        f"{execution.function.__name__} raised {name}: {error}",
+        f"{getattr(execution.function, '__name__', execution.target)} raised {name}: {message}",
         detail="".join(traceback.format_exception(error)),
-        details={"type": name, "message": str(error)},
+        details={"type": name, "message": message},
     )

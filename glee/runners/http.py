@@ -9,10 +9,11 @@ from urllib.parse import quote, unquote
 
 from glee.definitions.json_text import decode_json, encode_json
 from glee.definitions.placeholder import ABSENT, fill_value, parse_template, to_text
-from glee.definitions.tool import HttpExec, Response
+from glee.definitions.tool import HttpExec, Response, Tool
 from glee.definitions.url import Url, parse_url
 from glee.errors import HttpStatus, InvalidInput
 from glee.runners import Outcome, Run
+from glee.runners.arguments import with_secrets
 from glee.runners.waiting import on_event_loop
 from glee.secrets.redaction import Redactor
 
@@ -32,16 +33,15 @@ class HttpRunner:
         self._options: dict[str, Any] = {"resolve": resolve, "ca_file": ca_file}
         self._client: Any = None
 
+    def check(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        """With a stand-in for each secret: what is in them is not the caller's doing."""
+        assert isinstance(tool.exec, HttpExec)
+        _fill(tool.exec, with_secrets(tool, arguments, dict.fromkeys(tool.permissions.secrets, "x")))
+
     async def run(self, run: Run) -> Outcome:
         execution = run.tool.exec
         assert isinstance(execution, HttpExec)
-        values = {**run.arguments, **run.secrets}
-        try:
-            url = fill_url(execution, values)
-            headers = fill_headers(execution.headers, values)
-            body = fill_body(execution.body, headers, values)
-        except UnicodeEncodeError as error:
-            raise InvalidInput("an input holds half a character (a lone surrogate); give whole ones") from error
+        url, headers, body = _fill(execution, with_secrets(run.tool, run.arguments, run.secrets))
         await on_event_loop()
         reply = await self._get_client().request(
             execution.method,
@@ -64,6 +64,15 @@ class HttpRunner:
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
+
+
+def _fill(execution: HttpExec, values: Mapping[str, Any]) -> tuple[Url, dict[str, tuple[str, str]], bytes | None]:
+    try:
+        url = fill_url(execution, values)
+        headers = fill_headers(execution.headers, values)
+        return url, headers, fill_body(execution.body, headers, values)
+    except UnicodeEncodeError as error:
+        raise InvalidInput("an input holds half a character (a lone surrogate); give whole ones") from error
 
 
 def fill_url(execution: HttpExec, values: Mapping[str, Any]) -> Url:
@@ -212,7 +221,7 @@ def follow(value: Any, path: str) -> Any:
     for part in path.split("."):
         if isinstance(value, dict) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
             value = value[int(part)]
         else:
             return ABSENT

@@ -12,6 +12,7 @@ from glee.definitions.tool import PythonExec
 from glee.errors import ExitCode, ToolException, Unavailable
 from glee.formats.surroundings import find_interpreter
 from glee.runners import Outcome, Run
+from glee.runners.arguments import with_secrets
 from glee.runners.processes import SHOWN, Finished, run_process
 
 _CHILD: Final = str(Path(__file__).with_name("python_child.py"))
@@ -47,8 +48,7 @@ class PythonRunner:
 
 
 def _request(run: Run, execution: PythonExec) -> dict[str, Any]:
-    values = {**run.arguments, **run.secrets}
-    args = fill_value(execution.args, values)
+    args = fill_value(execution.args, with_secrets(run.tool, run.arguments, run.secrets))
     if not execution.args:
         args = run.arguments
     path = [str(run.root / execution.cwd)]
@@ -83,15 +83,16 @@ def _outcome(run: Run, execution: PythonExec, finished: Finished) -> Outcome:
             f"the interpreter ended with exit code {finished.exit_code} before {execution.function} returned",
             details={"exit_code": finished.exit_code, "stderr": stderr},
         ) from None
-    if not isinstance(answer, dict):
-        answer = {"type": "ValueError", "message": "the result channel was tampered with", "traceback": ""}
+    if not isinstance(answer, dict) or not answer:
+        answer = {"message": "the result channel was tampered with"}
     if "value" in answer:
         said = (finished.stdout + finished.stderr).decode("utf-8", "replace")
         return Outcome(output=answer["value"], said=said)
     if "missing" in answer:
         raise Unavailable(f"{answer['missing']}; correct the manifest, or run `glee lint`")
+    kind, message = str(answer.get("type", "ValueError")), str(answer.get("message", ""))
     raise ToolException(
-        f"{execution.function} raised {answer['type']}: {answer['message']}",
-        detail=answer["traceback"] + finished.stderr.decode("utf-8", "replace"),
-        details={"type": answer["type"], "message": answer["message"]},
+        f"{execution.function} raised {kind}: {message}",
+        detail=str(answer.get("traceback", "")) + finished.stderr.decode("utf-8", "replace"),
+        details={"type": kind, "message": message},
     )

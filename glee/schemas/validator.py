@@ -154,7 +154,7 @@ def _hint(kind: Any, error: Any, schema: Any, path: Path) -> str:
         return f"use one of: {', '.join(map(_show, kind.options))}"
     if name == "const":
         return f"use exactly {_show(getattr(kind, 'expected_value', kind.value))}"
-    if name == "pattern":
+    if name == "pattern" and hasattr(kind, "pattern"):
         return f"give {where} in the form {kind.pattern}"
     if name in ("anyOf", "oneOf"):
         return (

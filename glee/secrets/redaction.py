@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Iterable
 from typing import Any, Final
-from urllib.parse import quote, quote_plus
 
 from glee.definitions.json_text import decode_json, encode_json, to_json_value
 
 MARK: Final = "[secret]"
 _URL_SAFE: Final = str.maketrans("+/", "-_")
+_SHORT: Final = {"\n": "n", "\t": "t", "\r": "r", "\b": "b", "\f": "f"}
+_NAMED: Final = {
+    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", " ": r"\+", "~": "~0", "/": "~1",
+}  # fmt: skip
 
 
 class Redactor:
@@ -21,9 +23,11 @@ class Redactor:
     __slots__ = ("_bytes", "_text")
 
     def __init__(self, values: Iterable[str]) -> None:
-        forms = {form for value in values if value for form in _forms(value)}
+        values = sorted(filter(None, values), key=len, reverse=True)
+        forms = {form for value in values for form in _forms(value)}
         longest_first = sorted(forms, key=len, reverse=True)
-        pattern = "|".join(map(re.escape, longest_first))
+        mixed = [_in_any_mix(text) for value in values for text in dict.fromkeys((value, value.strip())) if text]
+        pattern = "|".join((*mixed, *map(re.escape, longest_first)))
         self._text = re.compile(pattern) if forms else None
         self._bytes = re.compile(pattern.encode("utf-8", "surrogateescape")) if forms else None
 
@@ -46,7 +50,7 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.text(str(key)): self._walk(item) for key, item in value.items()}
+            return self._walk_object(value)
         if isinstance(value, list | tuple):
             return [self._walk(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -54,6 +58,18 @@ class Redactor:
         if value is None or isinstance(value, bool):
             return value
         return self._walk(to_json_value(value))
+
+    def _walk_object(self, value: dict[Any, Any]) -> dict[str, Any]:
+        """Two keys that come to look the same are told apart by a number."""
+        walked: dict[str, Any] = {}
+        for key, item in value.items():
+            shown = text = self.text(str(key))
+            count = 1
+            while shown in walked:
+                count += 1
+                shown = f"{text} {count}"
+            walked[shown] = self._walk(item)
+        return walked
 
     def _holds(self, number: float) -> bool:
         try:
@@ -68,16 +84,41 @@ class Redactor:
 NOTHING = Redactor(())
 
 
+def _in_any_mix(value: str) -> str:
+    """Each character as it is or escaped, whatever was done to its neighbours: programs differ in what they escape."""
+    return "".join(char if char.isascii() and char.isalnum() else f"(?:{'|'.join(_escapes(char))})" for char in value)
+
+
+def _escapes(char: str) -> list[str]:
+    """As URLs, JSON, Python, HTML and JSON pointers write it; a line's end with whatever indents the next."""
+    raw = char.encode("utf-8", "surrogateescape")
+    units = char.encode("utf-16-be", "surrogatepass")
+    forms = [
+        "".join(f"%{_either_case(f'{byte:02x}')}" for byte in raw),
+        "".join(rf"\\{{1,2}}x{_either_case(f'{byte:02x}')}" for byte in raw),
+        "".join(rf"\\{{1,2}}u{_either_case(units[at : at + 2].hex())}" for at in range(0, len(units), 2)),
+        f"&#0*{ord(char)};",
+        f"&#[xX]0*{_either_case(f'{ord(char):x}')};",
+        rf"\\{re.escape(_SHORT.get(char, char))}",
+        re.escape(char),
+    ]
+    if not char.isascii():
+        code = f"x{ord(char):02x}" if ord(char) < 256 else f"U{ord(char):08x}"
+        forms.insert(0, rf"\\{{1,2}}{code[0]}{_either_case(code[1:])}")
+    if char in _NAMED:
+        forms.insert(0, _NAMED[char])
+    if char == "\n":
+        forms[-1] = r"\r?\n[ \t]*"
+    return forms
+
+
+def _either_case(digits: str) -> str:
+    return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
+
+
 def _forms(value: str) -> set[str]:
     raw = value.encode("utf-8", "surrogateescape")
-    forms = {value, raw.decode("utf-8", "replace"), repr(value)[1:-1], repr(raw)[2:-1]}
-    for percent in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
-        forms |= {percent, re.sub("%..", lambda code: code[0].lower(), percent)}
-    for quoted in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
-        forms |= {quoted, quoted.replace("/", "\\/")}
-    forms.add(value.replace("~", "~0").replace("/", "~1"))  # in a JSON pointer
-    if value.strip():
-        forms.add(value.strip())  # in a header
+    forms = {value, raw.decode("utf-8", "replace"), repr(raw)[2:-1]}
     if len(value) >= 4:
         forms |= _base64_forms(raw) | {raw.hex(), raw.hex().upper()}
     return forms

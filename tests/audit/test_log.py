@@ -286,10 +286,7 @@ def test_a_run_whose_end_cannot_be_recorded_keeps_its_output_and_says_so(
 
     assert (result.output, result.warnings) == (
         "done",
-        (
-            f"the audit log {log} cannot be written (Is a directory), so nothing runs; "
-            "free disk space or mend its permissions",
-        ),
+        (f"it ran, but the record does not say how it ended: [Errno 21] Is a directory: '{log}'",),
     )
 
 

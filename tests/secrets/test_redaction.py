@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import logging
 import re
@@ -46,12 +47,25 @@ FORMS: dict[str, Callable[[str], str]] = {
     "hex": lambda value: value.encode().hex(),
     "hex in capitals": lambda value: value.encode().hex().upper(),
     "Python": lambda value: repr(value)[1:-1],
+    "JSON as Go writes it": lambda value: re.sub(
+        "[&<>\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False)[1:-1]
+    ),
+    "JSON in capitals": lambda value: re.sub(
+        "\\\\u....", lambda code: "\\u" + code[0][2:].upper(), json.dumps(value)[1:-1]
+    ),
+    "HTML": lambda value: html.escape(value),
+    "encodeURIComponent": lambda value: quote(value, safe="!'()*"),
+    "with Windows line ends": lambda value: value.replace("\n", "\r\n"),
+    "indented": lambda value: value.replace("\n", "\n    "),
     "JSON pointer": lambda value: value.replace("~", "~0").replace("/", "~1"),
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("value", ["s3cr3t/V@lue", 'quo"ted\\back', "grüße aus é", "line\nbreak\ttab", "a+b c~d%e"])
+@pytest.mark.parametrize(
+    "value",
+    ["s3cr3t/V@lue", 'quo"ted\\back', "grüße aus é", "line\nbreak\ttab", "a+b c~d%e", "p&ss<w>ord/9!'x"],
+)
 def test_every_form_is_replaced_as_a_whole(value: str, form: str) -> None:
     assert Redactor([value]).text(f"before {FORMS[form](value)} after") == f"before {MARK} after"
 
