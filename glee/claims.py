@@ -55,13 +55,13 @@ class FileClaims:
         except FileExistsError:
             return self._earlier(path, call)
         except OSError as error:
-            raise Unavailable(f"the idempotency key cannot be claimed: {error.strerror}") from error
+            raise Unavailable(f"the idempotency key cannot be claimed in {self._folder}: {error.strerror}") from error
         try:
             with open(file, "wb") as stream:
                 stream.write(msgspec.json.encode(claim))
         except OSError as error:
             self.release(call)  # nothing ran, so the key is free
-            raise Unavailable(f"the idempotency key cannot be claimed: {error.strerror}") from error
+            raise Unavailable(f"the idempotency key cannot be claimed in {self._folder}: {error.strerror}") from error
         return None
 
     def release(self, call: Call) -> None:

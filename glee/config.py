@@ -175,6 +175,8 @@ def _narrow(settings: Settings, file: Path, *, may_widen: bool) -> Settings:
             f"{file}: egress belongs in your own config, not in a project's; move it to ~/.config/glee/config.yml"
         )
     _check_addresses(file, egress)
+    if egress.ca_file is not None:
+        egress = structs.replace(egress, ca_file=str(_find_file(file, "egress.ca_file", egress.ca_file)))
     allow = None if isinstance(part.tools.allow, UnsetType) else part.tools.allow
     limits = part.limits.said()
     return structs.replace(
@@ -198,6 +200,14 @@ def _limit(settings: Settings, wanted: Mapping[str, int], *, may_raise: bool) ->
     return structs.replace(settings.limits, **limits)
 
 
+def _find_file(config: Path, field: str, name: str) -> Path:
+    """A file that a config names, from the config's own folder."""
+    path = config.parent / name
+    if not path.is_file():
+        raise ConfigError(f"{config}: {field}: there is no file {path}; correct the path")
+    return path
+
+
 def _check_addresses(file: Path, egress: Egress) -> None:
     if not egress.resolve:
         return
@@ -218,6 +228,8 @@ def _read(file: Path) -> _File | None:
         with file.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
+        if file.is_symlink():
+            raise ConfigError(f"{file} is a link that leads nowhere; mend it, or remove it") from None
         return None
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}; mend its permissions") from error

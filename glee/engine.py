@@ -32,6 +32,8 @@ class Engine:
     async def call(self, call: Call | str, arguments: Mapping[str, Any] | None = None) -> Result:
         """One call: a `Call`, or a tool's name and its arguments."""
         if not isinstance(call, Call):
+            if not isinstance(call, str) or not isinstance(arguments, Mapping | None):
+                raise GleeError("give a Call, or a tool's name and its arguments as a mapping")
             call = Call(tool=call, arguments=dict(arguments or {}))
         return await self._pipeline.call(call)
 

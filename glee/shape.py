@@ -43,14 +43,13 @@ class Shapes:
         compiled = self._compiled.get(tool) or self._compile(tool)
         filled: dict[str, Any] = compiled.fill(arguments) if compiled.fill else arguments
         try:
-            valid = compiled.inputs.is_valid(filled)
+            if compiled.inputs.is_valid(filled):
+                return filled
+            raise _invalid(tool, compiled.inputs, show(filled))
         except ValueError as error:
             raise InvalidInput(
                 f"the input of {tool.name} is not JSON: {error}; give JSON values under names that are text"
             ) from error
-        if not valid:
-            raise _invalid(tool, compiled.inputs, show(filled))
-        return filled
 
     def check_output(self, tool: Tool, output: Any, show: Show = _as_it_is) -> tuple[str, ...]:
         """What is wrong with an output, as warnings; they too speak of what `show` leaves."""

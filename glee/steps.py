@@ -86,7 +86,7 @@ class Walk:
             if isinstance(verdict, Deny):
                 return Denied(verdict.reason)
             listed = "; ".join(map(str, broken.problems[:3]))
-            return NotFound(f"the tool {name} has a broken definition: {listed}; run `glee lint`")
+            return NotFound(f"the tool {name} has a broken definition: {listed}")
         visible = [
             summary.name
             for summary in parts.catalog.summaries()
@@ -196,7 +196,7 @@ class Walk:
         if self.call.deadline is None:
             return seconds, own is not None or self.parts.limits.timeout_ms < _USUAL_TIMEOUT
         left = self.call.deadline - self.parts.now()
-        if left <= 0:
+        if not left > 0:
             raise TimedOut("the call's deadline has passed; nothing was run")
         return min(seconds, left), True
 

@@ -75,10 +75,27 @@ def test_a_project_cannot_raise_a_limit(project: Project, load: Callable[[], Set
 def test_the_way_out_is_the_person_s_and_the_organisation_s_to_change(
     project: Project, managed: Path, load: Callable[[], Settings]
 ) -> None:
-    managed.write_text("egress: {resolve: {a.test: 127.0.0.1}, ca_file: /etc/ca.pem}")
-    project.configure_person("egress: {resolve: {a.test: 127.0.0.2, b.test: '127.0.0.3:8443'}, ca_file: /home/ca.pem}")
+    managed.with_name("ca.pem").touch()
+    managed.write_text("egress: {resolve: {a.test: 127.0.0.1}, ca_file: ca.pem}")
+    project.configure_person("egress: {resolve: {a.test: 127.0.0.2, b.test: '127.0.0.3:8443'}, ca_file: own.pem}")
+    project.person_config.with_name("own.pem").touch()
 
-    assert load().egress == Egress(resolve={"a.test": "127.0.0.1", "b.test": "127.0.0.3:8443"}, ca_file="/etc/ca.pem")
+    resolve = {"a.test": "127.0.0.1", "b.test": "127.0.0.3:8443"}
+    assert load().egress == Egress(resolve=resolve, ca_file=str(managed.with_name("ca.pem")))
+
+
+def test_a_ca_file_that_is_not_there_is_an_error_at_once(project: Project, load: Callable[[], Settings]) -> None:
+    project.configure_person("egress: {ca_file: missing.pem}")
+
+    with pytest.raises(ConfigError, match=r"egress.ca_file: there is no file .*/glee/missing.pem; correct the path"):
+        load()
+
+
+def test_a_config_that_is_a_link_to_nowhere_is_an_error(project: Project, load: Callable[[], Settings]) -> None:
+    own(project).symlink_to("nowhere")
+
+    with pytest.raises(ConfigError, match="is a link that leads nowhere; mend it, or remove it"):
+        load()
 
 
 def test_a_project_may_not_change_the_way_out(project: Project, load: Callable[[], Settings]) -> None:

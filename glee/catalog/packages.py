@@ -110,7 +110,8 @@ def _mtime(entry: str) -> int:
 def _load_point(point: EntryPoint) -> Iterator[tuple[str, Found]]:
     """One broken package never hides the others, so whatever its code raises becomes a problem."""
     try:
-        tools = [_from_package(tool, point) for tool in _tools_of(_resolve(point.value))]
+        with contextlib.redirect_stdout(sys.stderr):  # what a package prints is no part of anybody's output
+            tools = [_from_package(tool, point) for tool in _tools_of(_resolve(point.value))]
     except (Exception, SystemExit) as error:
         problem = Problem(
             file=point.package,
@@ -144,6 +145,8 @@ def _tools_of(found: Any) -> Iterable[FunctionTool[..., Any]]:
         return [found]
     if callable(found):
         found = found()
+    if not isinstance(found, FunctionTool | Iterable):
+        raise TypeError(f"{found!r} was not made by @glee.tool")
     tools = [found] if isinstance(found, FunctionTool) else list(found)
     for tool in tools:
         if not isinstance(tool, FunctionTool):

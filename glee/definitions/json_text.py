@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from typing import Any
 
 import msgspec
@@ -11,6 +12,15 @@ import msgspec
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _decode = msgspec.json.Decoder().decode
 _NATIVE = (str, int, bool, type(None))
+
+
+def _convert(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"a {type(value).__name__} is not JSON")
+
+
+_encode_strictly = msgspec.json.Encoder(enc_hook=_convert).encode
 
 
 def encode_json(value: Any) -> bytes:
@@ -27,6 +37,8 @@ def encode_json(value: Any) -> bytes:
 
 def decode_json(data: bytes | str) -> Any:
     """A JSON value; ValueError if it is none."""
+    if not data.strip():
+        raise ValueError("it is empty")
     try:
         return _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -34,13 +46,13 @@ def decode_json(data: bytes | str) -> Any:
 
 
 def to_json_value(value: Any) -> Any:
-    """Any Python value as plain JSON types: dataclasses, dates, enums, tuples and the like included."""
+    """A Python value as plain JSON types: dataclasses, dates, enums and the like; else TypeError."""
     if type(value) in _NATIVE:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     try:
-        return _decode(_encode(value))
+        return _decode(_encode_strictly(value))
     except UnicodeEncodeError:
         return json.loads(encode_json(value))
     except RecursionError:

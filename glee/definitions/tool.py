@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from glee.definitions.permissions import Permissions
 
@@ -38,7 +38,7 @@ class Example(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     description: str = ""
     params: dict[str, Any] = {}
-    expected_output: Any = None
+    expected_output: Any = UNSET
 
 
 class Projection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -121,6 +121,8 @@ def define(
 ) -> Tool:
     """The definition of a function."""
     target = f"{function.__module__}:{function.__qualname__}"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise DefinitionError(f"{target} is a generator; collect what it yields and return it as a list")
     text, parameter_texts = read_docstring(function)
     hints = read_hints(function, target)
     inputs = read_inputs(function, hints, parameter_texts, target)

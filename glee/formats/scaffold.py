@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final, Literal
 
@@ -35,8 +37,8 @@ def check_name(name: str) -> None:
     plain = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", name)
     if not plain or not re.search(pattern, name):
         raise DefinitionError(
-            f"{name[:60]!r} cannot name a tool; use letters, digits, _ . and -, at most 128 of them, "
-            "and begin with a letter or digit"
+            f"{name[:60]!r} is no name that `glee new` gives; use letters, digits, _ . and -, at most 128 of them, "
+            "and begin with a letter, a digit or _"
         )
 
 
@@ -47,9 +49,7 @@ def write_tool(tools: Path, name: str, kind: ScaffoldKind) -> Path:
     if folder.exists():
         raise DefinitionError(f"{folder} already exists; choose another name, or remove it first")
     tools.mkdir(parents=True, exist_ok=True)
-    draft = tools / f".{name}.draft"
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir()
+    draft = make_draft(tools, name)
     try:
         for source in sorted(_HERE.glob(f"{kind}.*")):
             target = draft / source.name.removeprefix(f"{kind}.").replace("@MODULE@", _module(name))
@@ -63,6 +63,22 @@ def write_tool(tools: Path, name: str, kind: ScaffoldKind) -> Path:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return folder / "tool.yml"
+
+
+def make_draft(folder: Path, name: str) -> Path:
+    """A folder that nobody else has, in which something is laid before it gets its name."""
+    try:
+        draft = Path(tempfile.mkdtemp(prefix=f".{name.lstrip('.')}.", suffix=".draft", dir=folder))
+    except OSError as error:
+        raise DefinitionError(f"nothing can be made in {folder}: {error.strerror}") from error
+    draft.chmod(0o777 & ~_umask())
+    return draft
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def _quoted(name: str) -> str:

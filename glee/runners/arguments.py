@@ -57,8 +57,10 @@ def _values_of(template: Template, values: Mapping[str, Any]) -> list[str]:
 
 def _check_dash(template: Template, argument: str, values: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     """Only an argument that begins with a placeholder can turn into an option."""
+    if not argument.startswith("-"):
+        return
     first = _first_shown(template, values)
-    if isinstance(first, str) or not argument.startswith("-"):
+    if isinstance(first, str):
         return
     declared = (schema.get("properties") or {}).get(first.name)
     if isinstance(declared, Mapping) and _has_pattern(declared, values.get(first.name)):

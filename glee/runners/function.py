@@ -24,7 +24,7 @@ from glee.definitions.json_text import to_json_value
 from glee.definitions.tool import FunctionExec, Tool
 from glee.errors import CallError, InvalidInput, TimedOut, ToolException
 from glee.runners import Outcome, Run
-from glee.runners.threads import Workers
+from glee.runners.threads import Work, Workers
 from glee.runners.waiting import on_event_loop, running_loop
 
 QUICK: Final = 0.001
@@ -36,7 +36,7 @@ PROOFS: Final = 3
 
 _NEVER: Final = threading.Event()
 _MAY_HOLD_FLOATS = (float, list, dict)
-_NATIVE = (str, int, float, bool, type(None))
+_NATIVE = (str, int, bool, type(None))
 
 
 class FunctionRunner:
@@ -54,7 +54,7 @@ class FunctionRunner:
             elif self._may_run_in_place(run, execution):
                 value = self._in_place(run, execution, arguments)
             else:
-                value = await self._in_thread(run, execution, arguments)
+                value = (await self._in_thread(run, execution, arguments)).result()
             if hasattr(type(value), "__await__"):  # a plain function around an asynchronous one
                 value = await self._on_loop(run, execution, lambda: value)
             return Outcome(output=value if type(value) in _NATIVE else _to_output(value))
@@ -80,7 +80,7 @@ class FunctionRunner:
             self._quick_runs[run.tool] = -(10**9)
         return value
 
-    async def _in_thread(self, run: Run, execution: FunctionExec, arguments: dict[str, Any]) -> Any:
+    async def _in_thread(self, run: Run, execution: FunctionExec, arguments: dict[str, Any]) -> Work:
         started = time.perf_counter()
         work = self._workers.start(functools.partial(execution.function, **arguments))
         if not await work.wait(run.timeout):
@@ -88,7 +88,7 @@ class FunctionRunner:
         quick = time.perf_counter() - started < QUICK
         known = self._quick_runs.get(run.tool, 0)
         self._quick_runs[run.tool] = known + 1 if quick else min(known, 0)
-        return work.result()
+        return work
 
     async def _on_loop(self, run: Run, execution: FunctionExec, start: Callable[[], Any]) -> Any:
         await on_event_loop()

@@ -92,7 +92,7 @@ def _outcome(run: Run, execution: PythonExec, finished: Finished) -> Outcome:
         raise Unavailable(f"{answer['missing']}; correct the manifest, or run `glee lint`")
     kind, message = str(answer.get("type", "ValueError")), str(answer.get("message", ""))
     raise ToolException(
-        f"{execution.function} raised {kind}: {message}",
+        f"{answer.get('step', execution.function)} raised {kind}: {message}",
         detail=str(answer.get("traceback", "")) + finished.stderr.decode("utf-8", "replace"),
         details={"type": kind, "message": message},
     )

@@ -4,11 +4,14 @@ Started as a script with the descriptor's number; the request is JSON on standar
 nothing of Glee, because the tool's interpreter need not have it, and nothing newer than Python 3.8.
 """
 
-import importlib
-import json
-import os
 import sys
-import traceback
+
+STARTED_WITH = set(sys.modules)
+
+import importlib  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+import traceback  # noqa: E402
 
 
 def main(channel):
@@ -17,12 +20,17 @@ def main(channel):
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     sys.path[:0] = request["path"]
+    step = "importing " + request["module"]
     try:
-        answer = json.dumps({"value": call(request)}, default=plain, allow_nan=False, ensure_ascii=False)
+        function = find(request["module"], request["function"], request["path"])
+        step = request["function"]
+        value = call(function, request)
+        step = "writing what " + request["function"] + " returned as JSON"
+        answer = json.dumps({"value": value}, default=plain, allow_nan=False, ensure_ascii=False)
     except Missing as error:
         answer = json.dumps({"missing": str(error)}, ensure_ascii=False)
     except BaseException as error:
-        answer = json.dumps(describe(error), ensure_ascii=False)
+        answer = json.dumps({**describe(error), "step": step}, ensure_ascii=False)
     try:
         sys.stdout.flush()
     except Exception:  # noqa: S110 the function closed or replaced it
@@ -31,8 +39,7 @@ def main(channel):
         file.write(answer)
 
 
-def call(request):
-    function = find(request["module"], request["function"])
+def call(function, request):
     value = function(*request["args"], **request["kwargs"])
     if hasattr(value, "__await__"):
         import asyncio
@@ -50,7 +57,10 @@ class Missing(Exception):
     """The module or function that the manifest names is not there."""
 
 
-def find(module, function):
+def find(module, function, folders):
+    first = module.partition(".")[0]
+    if first in sys.modules and first not in STARTED_WITH and is_below(folders, first):
+        del sys.modules[first]  # only this file wanted it, and the tool's own comes before it
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -60,6 +70,11 @@ def find(module, function):
     if not hasattr(found, function):
         raise Missing("the module " + module + " has no function " + function)
     return getattr(found, function)
+
+
+def is_below(folders, name):
+    places = [folder + "/" + name for folder in folders]
+    return any(os.access(place + end, os.R_OK) for place in places for end in ("", ".py"))
 
 
 def plain(value):

@@ -57,7 +57,10 @@ class Redactor:
             return MARK if self._holds(value) else value
         if value is None or isinstance(value, bool):
             return value
-        return self._walk(to_json_value(value))
+        try:
+            return self._walk(to_json_value(value))
+        except TypeError:
+            return self.text(str(value))
 
     def _walk_object(self, value: dict[Any, Any]) -> dict[str, Any]:
         """Two keys that come to look the same are told apart by a number."""

@@ -109,7 +109,7 @@ def test_a_package_provides_a_list_a_function_that_returns_one_and_a_function_th
         ("", "acme_broken:tool", "AttributeError: module 'acme_broken' has no attribute 'tool'"),
         ("", "acme_missing:tool", "ModuleNotFoundError: No module named 'acme_missing'"),
         ("tool = [1]", "acme_broken:tool", "TypeError: 1 was not made by @glee.tool"),
-        ("tool = 7", "acme_broken:tool", "TypeError: 'int' object is not iterable"),
+        ("tool = 7", "acme_broken:tool", "TypeError: 7 was not made by @glee.tool"),
         ("def tool(): raise OSError('no disk')", "acme_broken:tool", "OSError: no disk"),
     ],
 )
@@ -213,3 +213,14 @@ def test_a_package_is_imported_once() -> None:
         assert (source.find("greet"), list(source.summaries())) == (None, [])
 
     assert looked == [1]
+
+
+def test_what_a_package_prints_while_it_loads_is_no_part_of_the_output(
+    site: Site, project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.install("acme-loud", f"print('loaded')\n{textwrap.dedent(GREETER)}", greet="acme_loud:greet")
+
+    with project.open() as engine:
+        assert engine.call_sync("greet", {"name": "you"}).output == "hello you"
+
+    assert capsys.readouterr() == ("", "loaded\n")

@@ -90,7 +90,8 @@ def test_a_certificate_file_of_the_environment_does_not_count(
 
 
 def test_a_ca_file_that_cannot_be_read_is_named(project: Project, secure_server: Server, tmp_path: Path) -> None:
-    map_hosts(project, secure_server, "one.example", ca_file=tmp_path / "missing.pem")
+    (tmp_path / "empty.pem").touch()
+    map_hosts(project, secure_server, "one.example", ca_file=tmp_path / "empty.pem")
     add_http(project, "ask", "https://one.example/")
 
     with project.open() as engine:
@@ -98,7 +99,7 @@ def test_a_ca_file_that_cannot_be_read_is_named(project: Project, secure_server:
 
     assert result.error is not None
     assert result.error.code == "internal"
-    assert result.error.message.startswith(f"egress.ca_file {tmp_path / 'missing.pem'} cannot be read: ")
+    assert result.error.message.startswith(f"egress.ca_file {tmp_path / 'empty.pem'} cannot be read: ")
 
 
 def test_plain_http_where_tls_was_expected_is_a_network_error(project: Project, server: Server) -> None:

@@ -9,6 +9,7 @@ import enum
 import functools
 import inspect
 import math
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
@@ -661,3 +662,17 @@ def test_keys_that_are_numbers_arrive_as_numbers(project: Project) -> None:
 def test_a_time_that_is_none_is_refused(timeout_ms: int) -> None:
     with pytest.raises(DefinitionError, match="at least one millisecond"):
         glee.tool(timeout_ms=timeout_ms)(no_docstring)
+
+
+def test_a_generator_is_refused_when_it_is_made_a_tool() -> None:
+    def count() -> Iterator[int]:
+        """Count."""
+        yield 1
+
+    async def count_slowly() -> AsyncIterator[int]:
+        """Count."""
+        yield 1
+
+    for function in (count, count_slowly):
+        with pytest.raises(DefinitionError, match="is a generator; collect what it yields and return it as a list"):
+            glee.tool(function)

@@ -85,7 +85,7 @@ def test_a_name_that_yaml_would_take_for_something_else_is_kept(project: Project
     ],
 )
 def test_a_name_that_is_no_folder_and_no_word_is_refused_and_nothing_is_written(project: Project, name: str) -> None:
-    with pytest.raises(DefinitionError, match="cannot name a tool; use letters, digits"):
+    with pytest.raises(DefinitionError, match="is no name that `glee new` gives; use letters, digits"):
         write_tool(project.tools, name, "command")
 
     assert list(project.tools.iterdir()) == []
@@ -101,8 +101,9 @@ def test_a_tool_that_is_there_is_never_written_over(project: Project) -> None:
     assert (path.read_bytes(), os.listdir(path.parent)) == (before, ["tool.yml"])  # noqa: PTH208
 
 
-def test_what_a_broken_attempt_left_behind_is_in_nobodys_way(project: Project) -> None:
+def test_what_somebody_keeps_beside_it_is_left_alone(project: Project) -> None:
     project.write(".glee/tools/.fresh.draft/half", "")
 
     assert lint(project, write_tool(project.tools, "fresh", "python")) == ()
-    assert [folder.name for folder in project.tools.iterdir()] == ["fresh"]
+    assert sorted(folder.name for folder in project.tools.iterdir()) == [".fresh.draft", "fresh"]
+    assert (project.tools / ".fresh.draft" / "half").exists()

@@ -521,3 +521,40 @@ def test_ctrl_c_interrupts_a_program_that_waits_for_a_function(project: Project,
 
     assert (out, err, running.returncode) == (b" interrupted", b"", 0)
     assert " status=cancelled " in project.audit_lines[-1]
+
+
+@pytest.mark.parametrize("value", [object(), (number for number in (1, 2))])
+def test_what_is_not_json_is_an_error_and_not_its_name(project: Project, value: object) -> None:
+    @glee.tool
+    def give():  # type: ignore[no-untyped-def]
+        """Give it."""
+        return value
+
+    with project.open(tools=[give]) as engine:
+        error = engine.call_sync("give").error
+
+    assert error is not None
+    assert error.code == "exception"
+    assert error.message.startswith(f"the function returned a {type(value).__name__}, which is not JSON")
+
+
+def test_a_number_that_json_does_not_know_is_null(project: Project) -> None:
+    @glee.tool
+    def give():  # type: ignore[no-untyped-def]
+        """Give it."""
+        return float("nan")
+
+    with project.open(tools=[give]) as engine:
+        assert engine.call_sync("give").output is None
+
+
+def test_a_function_that_raises_stop_iteration_is_said_to(project: Project) -> None:
+    @glee.tool
+    def stop() -> int:
+        """Stop."""
+        return next(iter(()))
+
+    with project.open(tools=[stop]) as engine:
+        errors = [engine.call_sync("stop").error for _ in range(5)]
+
+    assert {error.message for error in errors if error} == {"stop raised StopIteration: "}

@@ -439,3 +439,29 @@ def test_the_interpreter_that_runs_glee_is_used_without_a_venv(project: Project,
     project.add_python("which", "import sys\ndef run():\n    return sys.executable\n")
 
     assert os.path.realpath(str(engine.call_sync("which").output)) == os.path.realpath(sys.executable)
+
+
+def test_a_module_of_the_tool_comes_before_one_that_only_glee_wanted(project: Project) -> None:
+    project.add_tool("own", manifest("own", "python", {"module": "json", "function": "run"}))
+    project.write(".glee/tools/own/json.py", "def run():\n    return 'own'\n")
+
+    with project.open() as engine:
+        assert engine.call_sync("own").output == "own"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import nowhere_at_all", "importing tools.bad raised ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("def run():\n    return float('nan')", "writing what run returned as JSON raised ValueError: "),
+        ("def run():\n    raise KeyError('x')", "run raised KeyError: 'x'"),
+    ],
+)
+def test_an_error_says_in_what_it_was_raised(project: Project, source: str, message: str) -> None:
+    project.add_python("bad", source)
+
+    with project.open() as engine:
+        error = engine.call_sync("bad").error
+
+    assert error is not None
+    assert error.message.startswith(message)

@@ -12,7 +12,7 @@ from glee.config import PROJECT_FOLDER
 from glee.doors.cli.project import json_option, near
 from glee.doors.cli.screen import print_json
 from glee.errors import DefinitionError
-from glee.formats.scaffold import CONFIG, ScaffoldKind, write_tool
+from glee.formats.scaffold import CONFIG, ScaffoldKind, make_draft, write_tool
 
 SAMPLES: dict[str, ScaffoldKind] = {"find_text": "command", "count_words": "python", "github_repo": "http"}
 
@@ -38,9 +38,7 @@ def command(folder: str, as_json: bool) -> None:
 
 def _lay(home: Path) -> None:
     """Whole or not at all."""
-    draft = home.with_name(f"{home.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir()
+    draft = make_draft(home.parent, home.name)
     try:
         (draft / "config.yml").write_text(CONFIG)
         (draft / ".gitignore").write_text("audit/\n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import sys
 import time
 from typing import Any
 
@@ -81,12 +83,14 @@ def command(
             deadline=time.time() + timeout if timeout else None,
         )
         result, said = _call(engine, call)
-    if said and not result.error:
-        print_output(said, err=True)
     if as_json:
         print_json(result)
-    else:
-        _print(result)
+    elif not result.error:
+        _print_output(result.output)
+    if said and not result.error:
+        print_output(said, err=True)
+    if not as_json:
+        _print_beside(result)
     if result.error:
         raise click.exceptions.Exit(EXIT_STATUS[result.error.code])
 
@@ -102,23 +106,29 @@ def _call(engine: Engine, call: Call) -> tuple[Result, str]:
     engine.subscribe(Spinner())
     engine.subscribe(keep)
     try:
-        engine.call_sync(call)
+        with contextlib.redirect_stdout(sys.stderr):  # what a function of this process prints is not its output
+            engine.call_sync(call)
     except KeyboardInterrupt:
         if not ends:
             raise
     return ends[-1].result, ends[-1].said
 
 
-def _print(result: Result) -> None:
+def _print_output(output: Any) -> None:
+    """First of all: whatever becomes of the other stream, this is what was asked for."""
+    if isinstance(output, str):
+        print_output(output)
+    else:
+        print_json(output)
+    sys.stdout.flush()
+
+
+def _print_beside(result: Result) -> None:
     for warning in result.warnings:
         warn(warning)
     if result.error:
         fail(result.error.message)
         _print_details(result.error.message, result.error.details)
-    elif isinstance(result.output, str):
-        print_output(result.output)
-    else:
-        print_json(result.output)
 
 
 def _print_details(message: str, details: dict[str, Any]) -> None:

@@ -144,7 +144,7 @@ def test_a_name_that_cannot_be_a_folder_and_a_tool_is_refused(shared: Glee, name
     ran = shared("new", "--kind", "command", "--", name)
 
     assert (ran.status, ran.out) == (2, "")
-    assert "cannot name a tool; use letters, digits, _ . and -" in ran.err
+    assert "is no name that `glee new` gives; use letters, digits, _ . and -" in ran.err
     assert list(shared.project.tools.iterdir()) == []
 
 

@@ -136,3 +136,17 @@ def test_a_broken_definition_hides_no_other_and_the_status_is_2(make_glee: Calla
     ]
     assert fresh("test", "bad").status == 2
     assert fresh("test", "good").status == 0
+
+
+def test_null_can_be_expected(make_glee: Callable[[], Glee]) -> None:
+    glee = make_glee()
+    for name, output in (("null", "null"), ("five", "5")):
+        glee.project.add_command(
+            name,
+            f"echo {output}",
+            command={"stdout": {"format": "json"}},
+            outputs={"format": "json"},
+            examples=[{"params": {}, "expected_output": None}],
+        )
+
+    assert (glee("test", "null").status, glee("test", "five").status) == (0, 1)
