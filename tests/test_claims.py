@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import resource
 import stat
 import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ from msgspec import structs
 
 import glee
 from glee.claims import FileClaims
-from glee.definitions.call import Call
+from glee.definitions.call import Call, Caller
 from glee.definitions.result import Failure, Result
 from glee.errors import InvalidInput, Unavailable
 from glee.testing import AnsweringPerson, Project
@@ -330,6 +333,51 @@ def test_a_key_is_never_a_path(claims: FileClaims, tmp_path: Path, key: str) -> 
 def test_a_tool_and_a_key_cannot_be_mistaken_for_another_pair(claims: FileClaims) -> None:
     assert claims.claim(keyed("ab", key="c"), "1") is None
     assert claims.claim(keyed("a", key="bc"), "2") is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Caller(agent=None), Caller(agent="None")),
+        (Caller(session=None), Caller(session="None")),
+        (Caller(agent="a\0b", session="c"), Caller(agent="a", session="b\0c")),
+    ],
+)
+def test_one_caller_cannot_be_mistaken_for_another(claims: FileClaims, one: Caller, other: Caller) -> None:
+    assert claims.claim(structs.replace(keyed(), caller=one), "1") is None
+    assert claims.claim(structs.replace(keyed(), caller=other), "2") is None
+
+
+def test_a_session_and_a_key_cannot_be_mistaken_for_another_pair(claims: FileClaims) -> None:
+    assert claims.claim(structs.replace(keyed(key="b\0c"), caller=Caller(session="a")), "1") is None
+    assert claims.claim(structs.replace(keyed(key="c"), caller=Caller(session="a\0b")), "2") is None
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """Files can be made, and nothing can be written to them."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_claim_that_a_full_disk_cut_short_leaves_the_key_free(claims: FileClaims) -> None:
+    with full_disk(), pytest.raises(Unavailable, match=r"^the idempotency key cannot be claimed: File too large$"):
+        claims.claim(keyed(), "1")
+
+    assert claims.claim(keyed(), "2") is None
+
+
+def test_a_call_on_a_full_disk_does_not_use_up_its_key(project: Project, counter: Counter) -> None:
+    with project.open(tools=glee.toolset(counter)) as engine:
+        with full_disk():
+            refused = engine.call_sync(keyed())
+        result = engine.call_sync(keyed())
+
+    assert (code_of(refused), result.output, counter.runs) == ("unavailable", 1, [None])
 
 
 def test_other_arguments_are_refused_while_the_first_call_runs(claims: FileClaims) -> None:

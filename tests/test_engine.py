@@ -204,6 +204,33 @@ def test_an_engine_closes_its_log_and_opens_it_again_when_called(project: Projec
     assert len(project.audit_lines) == 4
 
 
+def test_an_engine_is_not_closed_under_a_call_that_another_thread_waits_for(project: Project) -> None:
+    inside, leave = threading.Event(), threading.Event()
+    results: list[Result] = []
+
+    @glee.tool
+    async def stay() -> str:
+        """Stay until told to leave."""
+        inside.set()
+        await asyncio.to_thread(leave.wait)
+        return "done"
+
+    engine = project.open(tools=[stay])
+    thread = threading.Thread(target=lambda: results.append(engine.call_sync("stay")))
+    thread.start()
+    inside.wait()
+    try:
+        with pytest.raises(GleeError) as raised:
+            engine.close()
+    finally:
+        leave.set()
+        thread.join()
+    engine.close()
+
+    assert str(raised.value) == "a call is still running in another thread; wait for it before closing the engine"
+    assert [result.output for result in results] == ["done"]
+
+
 def test_threads_call_at_once(project: Project) -> None:
     furnish(project)
     start = threading.Barrier(6)

@@ -15,6 +15,9 @@ import pytest
 from msgspec import structs
 
 import glee
+from glee import config
+from glee.audit.log import Entry
+from glee.compose import compose
 from glee.definitions.call import Call
 from glee.definitions.event import Event, Finished
 from glee.definitions.result import Failure, Result
@@ -199,6 +202,18 @@ def test_defaults_reach_the_tool(project: Project) -> None:
         assert engine.call_sync("say").output == "hello\n"
 
 
+def test_defaults_within_lists_and_behind_references_reach_the_tool(project: Project) -> None:
+    point = {"type": "object", "required": ["x"], "properties": {"x": {"type": "integer", "default": 3}}}
+    points = {"type": "array", "items": {"$ref": "#/$defs/point"}}
+    schema = {"type": "object", "properties": {"points": points}, "$defs": {"point": point}}
+    examples = [{"params": {"points": [{}]}}]
+    command = {"args": ["${points}"]}
+    project.add_command("say", 'echo "$1"', command=command, inputs={"schema": schema}, examples=examples)
+
+    with project.open() as engine:
+        assert engine.call_sync("say", {"points": [{}]}).output == '{"x":3}\n'
+
+
 def test_every_violation_is_returned_and_the_tool_is_not_run(project: Project) -> None:
     project.add_command("act", "touch ran", inputs=INPUTS)
 
@@ -249,6 +264,31 @@ def test_a_tool_gets_no_more_time_than_the_deadline_leaves(project: Project) -> 
                 engine.call_sync(Call(tool=tool, deadline=deadline))
 
     assert given == [(5.0, True), (2.0, True), (5.0, True), (300.0, False), (2.0, True), (100.0, True)]
+
+
+class Hours:
+    """A record that takes an hour for each line, by its own clock."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.lines: list[tuple[str, str | None]] = []
+
+    def write(self, event: str, entry: Entry, status: str | None = None) -> None:
+        self.now += 3600
+        self.lines.append((event, status))
+
+
+def test_a_deadline_that_passes_while_the_call_is_recorded_runs_nothing(project: Project) -> None:
+    project.add_command("act", "touch ran")
+    record = Hours()
+
+    with project.open(audit=record) as opened:
+        engine = Engine(structs.replace(opened._parts, now=lambda: record.now))
+        result = engine.call_sync(Call(tool="act", deadline=60.0))
+
+    assert result.error == Failure(code="timeout", message="the call's deadline has passed; nothing was run")
+    assert (record.lines[0], record.lines[-1][1]) == (("TOOL_CALLED", None), "timeout")
+    assert not (project.root / "ran").exists()
 
 
 # Always a result.
@@ -314,6 +354,30 @@ def test_an_output_that_cannot_be_kept_ends_in_a_result_too(project: Project) ->
     assert result.warnings == ("the whole output could not be kept: Not a directory",)
     assert result.output.endswith("characters hidden; the whole could not be kept]")
     assert " TOOL_EXECUTED name=many params={} status=success " in project.audit_lines[-1]
+
+
+def test_an_operator_who_cannot_be_told_is_no_reason_to_lose_the_call(project: Project) -> None:
+    runs: list[str] = []
+
+    @glee.tool
+    def fail() -> None:
+        """Fail."""
+        runs.append("ran")
+        raise ValueError("no")
+
+    def refuse(text: str) -> None:
+        raise OSError("the operator's screen is broken")
+
+    settings = config.load_settings(project.root, environ=project.environ)
+    with compose(settings, environ=project.environ, tell_operator=refuse) as engine:
+        engine.register(fail)
+        first, second = (engine.call_sync(Call(tool="fail", idempotency_key="k")) for _ in range(2))
+
+    failure = Failure(
+        code="exception", message="fail raised ValueError: no", details={"type": "ValueError", "message": "no"}
+    )
+    assert (first.error, second.error, runs) == (failure, failure, ["ran"])
+    assert [line.split(" ")[1] for line in project.audit_lines] == ["TOOL_CALLED", "TOOL_EXECUTED", "TOOL_REPLAYED"]
 
 
 @pytest.mark.parametrize(

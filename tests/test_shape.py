@@ -143,6 +143,41 @@ def test_a_misfit_is_a_warning_and_the_output_is_returned(project: Project) -> N
     assert result.warnings == ('the output does not fit outputs.schema: /: {"a":1} is not of type "array"',)
 
 
+GIVES_UP = {"type": "string", "pattern": "^(?!b)(a|a)*(?=c)$"}
+"""A pattern that stops at the limit of backtracking where a text is made of many `a`."""
+
+
+def test_an_input_at_which_a_pattern_gives_up_does_not_fit() -> None:
+    with pytest.raises(InvalidInput) as raised:
+        Shapes().check_inputs(a_tool({"properties": {"word": GIVES_UP}}), {"word": "a" * 60})
+
+    assert raised.value.details == {
+        "violations": [
+            {
+                "pointer": "/word",
+                "rule": "pattern",
+                "message": "Error executing regex: Max limit for backtracking count exceeded",
+                "hint": "change `word` so that it satisfies `pattern`",
+            }
+        ]
+    }
+
+
+def test_an_output_at_which_a_pattern_gives_up_is_returned_with_a_warning(project: Project) -> None:
+    project.add_command("show", f"printf {'a' * 60}", outputs={"format": "text", "schema": GIVES_UP})
+
+    with project.open() as engine:
+        result = engine.call_sync("show")
+
+    assert (result.output, result.warnings) == (
+        "a" * 60,
+        (
+            "the output does not fit outputs.schema: /: "
+            "Error executing regex: Max limit for backtracking count exceeded",
+        ),
+    )
+
+
 def test_a_schema_is_compiled_once_for_each_tool_and_again_when_it_is_forgotten() -> None:
     schema: dict[str, Any] = {"type": "object"}
     shapes, tool = Shapes(), a_tool(schema)

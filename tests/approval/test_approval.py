@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,22 @@ def test_an_approver_that_fails_lets_nothing_run(project: Project, mark: Path) -
         result = engine.call_sync("send", {"to": "ann"})
 
     assert (result.error and result.error.code, mark.exists()) == ("internal", False)
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+def test_a_person_who_is_slower_than_the_deadline_is_not_waited_for(
+    project: Project, mark: Path, awaited: bool
+) -> None:
+    class Silent:
+        async def ask(self, question: object) -> Answer:
+            await asyncio.wait_for(asyncio.Event().wait(), 10)
+            return "yes"
+
+    call = Call(tool="send", arguments={"to": "ann"}, deadline=time.time() + 0.05)
+    with project.open(approver=Silent()) as engine:
+        result = asyncio.run(engine.call(call)) if awaited else engine.call_sync(call)
+
+    assert result.error == Failure(
+        code="timeout", message="nobody answered before the call's deadline; nothing was run"
+    )
+    assert ([line.split(" ")[1] for line in project.audit_lines], mark.exists()) == (["TOOL_REFUSED"], False)

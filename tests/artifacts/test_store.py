@@ -114,6 +114,13 @@ def test_a_handle_of_nothing_says_why_it_may_be_gone(store: ArtifactStore) -> No
     assert str(raised.value) == (f"there is no artifact:{ID}.txt; artifacts are removed when newer ones need the room")
 
 
+def test_an_artifact_that_cannot_be_read_says_why(store: ArtifactStore, folder: Path) -> None:
+    (folder / f"{ID}.txt").mkdir(parents=True)
+
+    with pytest.raises(Unavailable, match=f"^artifact:{ID}.txt cannot be read: Is a directory$"):
+        store.read(f"artifact:{ID}.txt")
+
+
 def test_the_oldest_are_removed_when_there_are_too_many_bytes(folder: Path) -> None:
     store = ArtifactStore(folder, kept_bytes=250)
     for number in range(4):

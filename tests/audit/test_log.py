@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import itertools
 import json
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +23,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import glee
-from glee.audit.log import MAX_PARAMS, AuditLog
+from glee.audit.log import MAX_PARAMS, AuditLog, Entry
 from glee.definitions.call import Call, Caller
 from glee.definitions.event import Started
+from glee.definitions.result import Failure
 from glee.testing import Project
 
 NOON = 1_736_434_810.75
@@ -429,3 +433,76 @@ def test_a_line_that_a_full_disk_cut_short_is_taken_back_and_nothing_runs(projec
     assert [("first" in line, "third" in line) for line in project.audit_lines] == [(True, False)] * 2 + [
         (False, True)
     ] * 2
+
+
+HOLD = """
+    import fcntl, select, sys
+
+    with open(sys.argv[1], "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        print("held", flush=True)
+        select.select([sys.stdin], [], [], 20)
+"""
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+def test_a_log_that_another_process_holds_stops_the_call_and_holds_it_up_no_longer_than_it_must(
+    project: Project, log: Path, awaited: bool
+) -> None:
+    project.add_command("mark", "touch ran")
+    log.parent.mkdir()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(HOLD), str(log)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+
+    with project.open() as engine:
+        began = time.monotonic()
+        result = asyncio.run(engine.call("mark")) if awaited else engine.call_sync("mark")
+        took = time.monotonic() - began
+        holder.communicate("let go")
+        after = engine.call_sync("mark")
+
+    message = (
+        f"the audit log {log} cannot be written (another process holds it locked), so nothing runs; "
+        "free disk space or mend its permissions"
+    )
+    assert (result.error, result.warnings) == (Failure(code="internal", message=message), (message,))
+    assert (took < 5, after.ok, [line.split(" ")[1] for line in project.audit_lines]) == (
+        True,
+        True,
+        ["TOOL_CALLED", "TOOL_EXECUTED"],
+    )
+
+
+def test_a_log_that_is_closed_while_others_write_loses_no_line(log: Path) -> None:
+    audit, over = AuditLog(log), threading.Event()
+    failed: list[BaseException] = []
+
+    def write(who: int) -> None:
+        try:
+            for number in range(500):
+                audit.write("TOOL_CALLED", Entry(f"{who}-{number}", {}, Caller(), "0" * 28))
+        except BaseException as error:
+            failed.append(error)
+
+    def close() -> None:
+        while not over.is_set():
+            audit.close()
+
+    writers = [threading.Thread(target=write, args=(who,)) for who in range(4)]
+    closer = threading.Thread(target=close)
+    for thread in (closer, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    over.set()
+    closer.join()
+    audit.close()
+
+    lines = log.read_text().splitlines()
+    assert (failed, [line for line in lines if not LINE.fullmatch(line)]) == ([], [])
+    assert len(lines) == 4 * 500

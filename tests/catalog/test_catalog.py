@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from glee.catalog.source import Found, Progress, Summary, summarise
 from glee.definitions.problem import Problem
 from glee.definitions.tool import FunctionExec, Origin, Tool
 from glee.errors import DefinitionError
+from glee.formats.manifest import read_manifest
 from glee.testing import Project
 
 
@@ -211,3 +213,17 @@ def test_threads_that_want_the_same_tool_first_all_get_it() -> None:
         thread.join()
 
     assert (found, shelf.asked) == ([shelf.tools["greet"]] * threads, ["greet"])
+
+
+def test_a_definition_that_was_read_elsewhere_and_registered_stays_whatever_is_listed(
+    project: Project, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    tool = read_manifest(Project(tmp_path / "elsewhere").add_command("greet", "echo hello")).tool
+    project.write("scripts/greet.sh", "#!/bin/sh\necho hello\n", executable=True)
+    assert tool is not None
+
+    with project.open(tools=[tool]) as engine:
+        engine.list()
+        engine.reload()
+        assert engine.call_sync("greet").output == "hello\n"

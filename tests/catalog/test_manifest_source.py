@@ -131,6 +131,22 @@ def test_a_broken_manifest_is_listed_with_its_reason_and_hides_no_other(
     assert (broken["other"] or "").endswith(" more)")
 
 
+def test_an_example_at_which_a_pattern_gives_up_hides_no_other(project: Project, source: ManifestSource) -> None:
+    word = {"type": "string", "pattern": "^(?!b)(a|a)*(?=c)$"}
+    schema = {"type": "object", "properties": {"word": word}}
+    project.add_command("bad", "true", inputs={"schema": schema}, examples=[{"params": {"word": "a" * 60}}])
+    project.add_command("zebra", "true")
+
+    assert [(summary.name, summary.broken) for summary in source.summaries()] == [
+        (
+            "bad",
+            "line 24: examples[0].params.word: the example does not fit inputs.schema: "
+            "Error executing regex: Max limit for backtracking count exceeded",
+        ),
+        ("zebra", None),
+    ]
+
+
 def test_a_broken_manifest_is_found_with_its_problems(project: Project, source: ManifestSource) -> None:
     project.add_tool("bad", "name: bad\n")
 

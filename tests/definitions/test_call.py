@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -51,6 +52,16 @@ def test_a_call_comes_back_from_its_json_whole() -> None:
 
 def test_what_has_its_usual_value_is_not_written() -> None:
     assert Call(tool="x").to_json() == b'{"tool":"x"}'
+
+
+def test_half_a_character_is_written_as_an_escape() -> None:
+    call = Call(tool="x", arguments={"\ud800": ["\udfff"]}, caller=Caller(agent="\ud800"))
+
+    assert json.loads(call.to_json()) == {
+        "tool": "x",
+        "arguments": {"\ud800": ["\udfff"]},
+        "caller": {"agent": "\ud800"},
+    }
 
 
 def test_a_name_alone_is_a_call() -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from servers import PATIENCE
 
 from glee.definitions.url import parse_url
 from glee.egress.addresses import Resolver, Target, find_literal, is_public
 from glee.errors import Blocked, NetworkFailed
+from glee.testing import Project, manifest
 
 PRIVATE = [
     "127.0.0.1",
@@ -227,3 +231,31 @@ def test_only_an_address_is_a_literal() -> None:
 def test_one_private_address_among_public_ones_refuses_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Blocked):
         resolve("http://mixed.example/", monkeypatch, names=Names(mixed_example=["93.184.216.34", "10.0.0.1"]))
+
+
+def test_a_resolver_that_hangs_does_not_hold_up_the_end_of_the_program(project: Project) -> None:
+    http = {"url": "http://slow.example/", "timeout_ms": 100}
+    project.add_tool("ask", manifest("ask", "http", http, permissions={"network": True}))
+    program = project.write(
+        "program.py",
+        """
+        import socket, threading
+        import glee
+
+        socket.getaddrinfo = lambda *_, **__: threading.Event().wait(60)
+        with glee.open() as engine:
+            print(engine.call_sync("ask").error.code)
+        """,
+    )
+
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        cwd=project.root,
+        env=project.environ,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "timeout\n", "")

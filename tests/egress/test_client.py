@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,20 @@ def test_a_connection_lasts_as_long_as_the_engine(project: Project, server: Serv
         assert server.closed == 0
 
     server.wait_closed(1)
+
+
+def test_a_program_that_logs_everything_logs_nothing_of_a_request(
+    project: Project, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The libraries below would log addresses and headers, and a secret may stand in any of them."""
+    server.answer("/", {}, headers={"X-Echo": "S3CR3T-VALUE"})
+    add_http(project, "ask", f"{server.url}/")
+
+    with caplog.at_level(logging.DEBUG), project.open() as engine:
+        assert engine.call_sync("ask").ok
+
+    assert [record for record in caplog.records if record.name.startswith(("httpx", "httpcore"))] == []
+    assert ("S3CR3T" in caplog.text, server.address in caplog.text) == (False, False)
 
 
 def test_the_mapping_is_refused_in_a_projects_own_config(project: Project, server: Server) -> None:

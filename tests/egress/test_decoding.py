@@ -28,6 +28,8 @@ def raw_deflate(data: bytes) -> bytes:
         (zlib.compress(b"hello"), "deflate"),
         (raw_deflate(b"hello"), "deflate"),
         (gzip.compress(zlib.compress(b"hello")), "deflate, gzip"),
+        (gzip.compress(b"hel") + gzip.compress(b"lo"), "gzip"),
+        (gzip.compress(b"hel") + gzip.compress(b"") + gzip.compress(b"lo") + b"\0" * 512, "gzip"),
     ],
 )
 def test_what_the_header_says_is_taken_off(data: bytes, encodings: str) -> None:
@@ -54,6 +56,21 @@ def test_a_bomb_is_stopped_at_the_limit_without_being_unpacked(encodings: str) -
 def test_what_cannot_be_taken_off_is_a_fault(data: bytes, encodings: str) -> None:
     with pytest.raises(ValueError, match=r"not gzip|not deflate|was not asked for"):
         decode_body(data, encodings, LIMIT)
+
+
+PACKED = {"gzip": gzip.compress(b"hello" * 100), "deflate": zlib.compress(b"hello" * 100)}
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+@pytest.mark.parametrize("missing", [1, 4, 8])
+def test_what_was_cut_off_on_the_way_is_a_fault(encoding: str, missing: int) -> None:
+    with pytest.raises(ValueError, match=f"^the body is not {encoding}: "):
+        decode_body(PACKED[encoding][:-missing], encoding, LIMIT)
+
+
+def test_a_bomb_in_several_parts_is_stopped_at_the_limit() -> None:
+    with pytest.raises(Overflow):
+        decode_body(gzip.compress(b"\0" * (LIMIT // 2 + 1)) * 2, "gzip", LIMIT)
 
 
 def test_an_empty_body_has_nothing_to_take_off() -> None:

@@ -9,18 +9,22 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from servers import Server
 
 import glee
+from glee.approval import Answer, Question
 from glee.catalog.packages import PackageSource
 from glee.definitions.call import Call, Caller
-from glee.definitions.event import Event, Requested, Started
+from glee.definitions.event import Event, Finished, Requested, Started
+from glee.engine import Engine
 from glee.errors import ConfigError
-from glee.testing import AnsweringPerson, Project, manifest
+from glee.testing import AnsweringPerson, Project, Watcher, manifest
 
 TOKEN = {"secrets": {"TOKEN": {"type": "string"}}}
 SECRET = "S3CR3T-VALUE-OF-SOME-LENGTH"
@@ -315,3 +319,102 @@ def test_a_log_whose_folder_is_a_link_is_not_written(project: Project, tmp_path:
     with project.open() as engine:
         assert engine.call_sync("act").error is not None
     assert (list(elsewhere.iterdir()), (project.root / "ran").exists()) == ([], False)
+
+
+LOOKS: dict[str, Callable[[Engine], object]] = {
+    "a listing": lambda engine: engine.list(),
+    "a call of an unknown tool": lambda engine: engine.call_sync("nothing"),
+    "a search by API name": lambda engine: engine.find("nothing"),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_looking_around_does_not_make_a_changed_manifest_current(project: Project, look: str) -> None:
+    project.add_command("act", "echo old")
+    with project.open() as engine:
+        engine.call_sync("act")
+        project.add_command("act", "touch ran", approval={"required": True, "reason": "It changed"})
+        LOOKS[look](engine)
+        changed = engine.call_sync("act")
+
+    assert (changed.error and changed.error.code, (project.root / "ran").exists()) == ("approval_required", False)
+
+
+class Meddler(AnsweringPerson):
+    """Says yes, and writes into what it was shown."""
+
+    async def ask(self, question: Question) -> Answer:
+        question.call.arguments["value"].append("evil")
+        question.call.arguments["more"] = "evil"
+        return await super().ask(question)
+
+
+def test_an_approver_changes_nothing_that_runs_or_is_recorded(project: Project) -> None:
+    tool = glee.tool(name="ask", approval="It matters")(lambda value: value)
+    with project.open(tools=[tool], approver=Meddler()) as engine:
+        result = engine.call_sync("ask", {"value": ["harmless"]})
+
+    assert result.output == ["harmless"]
+    assert [' params={"value":["harmless"]} ' in line for line in project.audit_lines] == [True, True]
+
+
+def test_a_listener_changes_nothing_of_the_result_that_its_caller_gets(project: Project) -> None:
+    def change(event: Event) -> None:
+        if isinstance(event, Finished):
+            event.result.output["rows"].append("changed")
+
+    with project.open(tools=[show]) as engine:
+        engine.subscribe(change)
+        result = engine.call_sync("show", {"value": {"rows": ["as it was"]}})
+
+    assert result.output == {"rows": ["as it was"]}
+
+
+OPTIONAL = {"secrets": {"TOKEN": {"type": "string", "required": False}}}
+OPEN = {"schema": {"type": "object", "properties": {}}}
+
+
+def test_a_caller_cannot_fill_the_place_of_a_secret_of_a_python_tool(project: Project) -> None:
+    args = {"token": "${TOKEN}"}
+    source = "def run(**given):\n    return given\n"
+    project.add_python("use", source, python={"args": args}, permissions=OPTIONAL, inputs=OPEN)
+
+    with project.open() as engine:
+        assert engine.call_sync("use", {"TOKEN": "forged"}).output == {}
+
+
+def test_a_caller_cannot_fill_the_place_of_a_secret_of_an_http_tool(project: Project, server: Server) -> None:
+    http = {"url": f"{server.url}/", "headers": {"Authorization": "Bearer ${TOKEN}"}, "query": {"key": "${TOKEN}"}}
+    project.add_tool("use", manifest("use", "http", http, permissions={"network": True, **OPTIONAL}, inputs=OPEN))
+
+    with project.open() as engine:
+        assert engine.call_sync("use", {"TOKEN": "forged"}).ok
+
+    assert (server.last.target, server.last.header("authorization")) == ("/", None)
+
+
+CALLS_WITH_A_SECRET: dict[str, Callable[[], Call]] = {
+    "nested beyond reason": lambda: Call(tool="send", arguments={"text": nested(SECRET, 600)}),
+    "of a vocabulary": lambda: Call(tool="send", arguments={"text": SECRET}, vocabulary="other"),
+}
+
+
+def nested(value: Any, depth: int) -> Any:
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("call", CALLS_WITH_A_SECRET)
+def test_a_refused_call_tells_and_records_no_secret(project: Project, call: str) -> None:
+    project.environ["TOKEN"] = SECRET
+    project.add_command("send", "touch ran", permissions=TOKEN)
+    watcher = Watcher()
+
+    with project.open() as engine:
+        engine.subscribe(watcher)
+        result = engine.call_sync(CALLS_WITH_A_SECRET[call]())
+
+    (line,) = project.audit_lines
+    assert (result.ok, " TOOL_REFUSED " in line) == (False, True)
+    assert [said for said in (line, repr(result), repr(watcher.events)) if SECRET in said] == []

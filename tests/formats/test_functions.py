@@ -649,6 +649,20 @@ def test_a_whole_number_written_with_a_point_arrives_as_an_int(project: Project)
         assert engine.call_sync("count", {"n": 2.0}).output == [0, 1]
 
 
+def test_whole_numbers_within_lists_and_objects_arrive_as_ints(project: Project) -> None:
+    given: list[Any] = []
+
+    @glee.tool
+    def take(many: list[int], named: dict[str, list[int]], perhaps: int | None, measure: list[float]) -> None:
+        given.append((many, named, perhaps, measure))
+
+    arguments = {"many": [2.0, 3], "named": {"a": [4.0]}, "perhaps": 5.0, "measure": [6.0]}
+    with project.open(tools=[take]) as engine:
+        engine.call_sync("take", arguments)
+
+    assert repr(given) == "[([2, 3], {'a': [4]}, 5, [6.0])]"
+
+
 def test_keys_that_are_numbers_arrive_as_numbers(project: Project) -> None:
     @glee.tool
     def total(prices: dict[int, float]) -> float:

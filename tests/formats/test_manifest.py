@@ -700,6 +700,12 @@ examples:
         "a: {$ref: '#n', default: x}",
         "a: {type: object, properties: {b: {type: integer, default: x}}}",
         "a: {type: array, items: {type: integer}, default: [1, x]}",
+        "a: {type: array, items: {type: integer, default: x}}",
+        "a: {type: array, items: {properties: {b: {type: integer, default: x}}}}",
+        "a: {allOf: [true, {properties: {b: {type: integer, default: x}}}]}",
+        "a: {allOf: [{$ref: '#/$defs/n', default: x}]}",
+        "a: {$defs: {m: {properties: {b: {type: integer, default: x}}}}, $ref: '#/properties/a/$defs/m'}",
+        "a: {definitions: {m: {type: integer, default: x}}}",
     ],
 )
 @pytest.mark.parametrize("extra", ["", "$id: 'https://example.com/s', ", "$id: 'urn:x#', "])

@@ -58,6 +58,8 @@ def test_an_item_becomes_one_argument_a_list_several_and_an_absent_input_none(
         (["--name", "${x}"], ["a", "-b"]),
         (["--name", "y", "${x}"], "-b"),
         (["--name=${x}", "${x}"], "-b"),
+        (["--name", "--", "${x}"], "-b"),
+        (["-n", "--", "y", "${x}"], "-b"),
     ],
 )
 def test_a_value_that_begins_with_a_dash_is_refused(items: list[Any], value: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from process_watch import find_processes, new_mark, wait_gone
-from tool_parts import bare, failure, needs, success, takes
+from tool_parts import NOBODY_BOTHERED, RAN, bare, call_with_key, failure, needs, success, takes
 
 from glee.definitions.result import Artifact
 from glee.engine import Engine
@@ -59,6 +59,17 @@ def test_a_nul_character_never_reaches_the_program(project: Project, engine: Eng
         "show", "invalid_input", "the input a holds a NUL character, which no argument can"
     )
     assert not (project.root / "ran").exists()
+
+
+@pytest.mark.parametrize("wrong", ["--output=/etc/passwd", "a\0b"])
+def test_a_value_that_no_program_could_be_given_bothers_nobody_and_leaves_the_key_free(
+    project: Project, wrong: str
+) -> None:
+    asks = {"required": True, "reason": "It matters"}
+    project.add_command("show", SHOW_ARGUMENTS, command={"args": ["${a}"]}, inputs=takes(a="string"), approval=asks)
+
+    assert call_with_key(project, "show", {"a": wrong}) == NOBODY_BOTHERED
+    assert call_with_key(project, "show", {"a": "fine"}) == RAN
 
 
 def test_json_on_standard_output_becomes_a_value(project: Project, engine: Engine) -> None:

@@ -6,12 +6,14 @@ import asyncio
 import contextvars
 import dataclasses
 import enum
+import functools
 import logging
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from tool_parts import bare, failure, success
 
 import glee
 from glee.definitions.event import Progressed
+from glee.errors import Unavailable
 from glee.runners.function import PROOFS, SLOW
 from glee.testing import Project, Watcher
 
@@ -319,6 +322,42 @@ def test_progress_is_told_to_whoever_listens(project: Project) -> None:
     ]
 
 
+def test_a_secret_given_as_a_number_of_progress_is_taken_out(project: Project) -> None:
+    project.environ["PIN"] = "47114711"
+    watcher = Watcher()
+
+    @glee.tool(permissions={"secrets": {"PIN": {}}})
+    def work(context: glee.Context) -> None:
+        context.progress(int(context.environment["PIN"]), context.environment["PIN"])  # type: ignore[arg-type]
+        context.progress(1, 2)
+
+    with project.open(tools=[work]) as engine:
+        engine.subscribe(watcher)
+        engine.call_sync("work")
+
+    heard = [event for event in watcher.events if isinstance(event, Progressed)]
+    assert [(event.done, event.total) for event in heard] == [("[secret]", "[secret]"), (1, 2)]
+
+
+def test_nothing_is_told_of_a_call_that_is_over(project: Project) -> None:
+    left, spoke = threading.Event(), threading.Event()
+    watcher = Watcher()
+
+    @glee.tool(timeout_ms=50)
+    def linger(context: glee.Context) -> None:
+        left.wait(PATIENCE)
+        context.progress(message="still here")
+        spoke.set()
+
+    with project.open(tools=[linger]) as engine:
+        engine.subscribe(watcher)
+        engine.call_sync("linger")
+        left.set()
+        assert spoke.wait(PATIENCE)
+
+    assert watcher.names == ["Requested", "Decided", "Started", "Finished"]
+
+
 # In place or in a thread
 
 
@@ -428,6 +467,121 @@ def test_threads_are_used_again(project: Project) -> None:
         for _ in range(50):
             engine.call_sync("told")
         assert threading.active_count() - before <= 5
+
+
+# Whatever a function raises
+
+
+class Stop(BaseException):
+    """What a test runner or a greenlet raises past every `except Exception`."""
+
+
+class Unshowable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("nothing to show")
+
+
+def raises_one_of_glees_own_with_another_error() -> None:
+    raise Unavailable(ValueError("x"))  # type: ignore[arg-type]
+
+
+def raises_what_is_no_exception() -> None:
+    raise Stop("enough")
+
+
+def raises_what_cannot_be_shown() -> None:
+    raise Unshowable
+
+
+async def raises_later() -> None:
+    raise Stop("enough")
+
+
+async def awaits_what_it_cancelled() -> None:
+    task = asyncio.ensure_future(asyncio.Event().wait())
+    task.cancel()
+    await task
+
+
+RAISING = {
+    raises_one_of_glees_own_with_another_error: ("unavailable", "x", {}),
+    raises_what_is_no_exception: (
+        "exception",
+        "raises_what_is_no_exception raised Stop: enough",
+        {"type": "Stop", "message": "enough"},
+    ),
+    raises_what_cannot_be_shown: (
+        "exception",
+        "raises_what_cannot_be_shown raised Unshowable: an error that cannot be shown",
+        {"type": "Unshowable", "message": "an error that cannot be shown"},
+    ),
+    raises_later: ("exception", "raises_later raised Stop: enough", {"type": "Stop", "message": "enough"}),
+    awaits_what_it_cancelled: (
+        "exception",
+        "awaits_what_it_cancelled raised CancelledError: ",
+        {"type": "CancelledError", "message": ""},
+    ),
+}
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+@pytest.mark.parametrize("blocking", [True, False])
+@pytest.mark.parametrize("function", RAISING, ids=lambda function: function.__name__)
+def test_whatever_a_function_raises_becomes_a_result(
+    project: Project, function: Callable[[], Any], blocking: bool, awaited: bool
+) -> None:
+    tool = glee.tool(name="fail", blocking=blocking)(function)
+
+    with project.open(tools=[tool]) as engine:
+        result = asyncio.run(engine.call("fail")) if awaited else engine.call_sync("fail")
+
+    code, message, details = RAISING[function]
+    assert bare(result) == failure("fail", code, message, details)
+    assert f" TOOL_EXECUTED name=fail params={{}} status={code} " in project.audit_lines[-1]
+
+
+# A plain function around an asynchronous one
+
+
+async def double(number: int) -> int:
+    """Twice as much."""
+    await asyncio.sleep(0)
+    return number * 2
+
+
+@functools.wraps(double)
+def watched(*args: Any, **kwargs: Any) -> Any:
+    return double(*args, **kwargs)
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a_plain_function_around_an_asynchronous_one_is_awaited(
+    project: Project, blocking: bool, awaited: bool
+) -> None:
+    tool = glee.tool(name="double", blocking=blocking)(watched)
+
+    with project.open(tools=[tool]) as engine:
+        call = {"number": 21}
+        result = asyncio.run(engine.call("double", call)) if awaited else engine.call_sync("double", call)
+
+    assert bare(result) == success("double", 42)
+
+
+def test_an_asynchronous_function_within_a_plain_one_that_hangs_is_ended_in_time(project: Project) -> None:
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    @glee.tool(name="hang", timeout_ms=50)
+    @functools.wraps(hang)
+    def wrapped() -> Any:
+        return hang()
+
+    with project.open(tools=[wrapped]) as engine:
+        result = engine.call_sync("hang")
+
+    assert result.error is not None
+    assert (result.error.code, result.error.details) == ("timeout", {"timeout_ms": 50})
 
 
 # Cancelling

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from process_watch import count_descriptors
 from servers import PATIENCE, Server
-from tool_parts import add_http, bare, failure, needs, success, takes
+from tool_parts import NOBODY_BOTHERED, RAN, add_http, bare, call_with_key, failure, needs, success, takes
 
 from glee.definitions.result import Artifact
 from glee.definitions.tool import HttpExec
@@ -100,6 +100,25 @@ def test_a_header_value_with_a_line_break_is_refused_before_any_connection(
         "the value for the header X-A holds a line break or control character; remove it",
     )
     assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "http", "wrong"),
+    [
+        ("/", {"headers": {"X-A": "${a}"}}, "a\r\nX-Evil: 1"),
+        ("/${a}/x", {}, ".."),
+        ("/${a}", {}, "\ud800"),
+        ("/", {"method": "POST", "body": "${a}"}, "\ud800"),
+    ],
+)
+def test_a_value_that_no_request_could_hold_bothers_nobody_and_leaves_the_key_free(
+    project: Project, server: Server, url: str, http: dict[str, Any], wrong: str
+) -> None:
+    asks = {"required": True, "reason": "It matters"}
+    add_http(project, "ask", f"{server.url}{url}", http=http, inputs=takes(a="string"), approval=asks)
+
+    assert (call_with_key(project, "ask", {"a": wrong}), server.connections) == (NOBODY_BOTHERED, 0)
+    assert (call_with_key(project, "ask", {"a": "fine"}), server.connections) == (RAN, 1)
 
 
 def test_query_values_are_text_lists_repeat_and_absent_ones_are_dropped(
@@ -334,6 +353,8 @@ def test_any_json_value_arrives_as_it_was_given(server: Server, project: Project
         ({"json_path": "web.nothing.t"}, None, ("the response has nothing at json_path web.nothing.t",)),
         ({"json_path": "web.results.t"}, None, ("the response has nothing at json_path web.results.t",)),
         ({"json_path": "n.0"}, None, ("the response has nothing at json_path n.0",)),
+        ({"json_path": "web.results.²"}, None, ("the response has nothing at json_path web.results.²",)),
+        ({"fields": [{"name": "x", "path": "web.results.²"}]}, {"x": None}, ()),
         (
             {"json_path": "web.results", "fields": [{"name": "title", "path": "t"}, {"name": "v", "path": "u.v"}]},
             [{"title": "A", "v": 1}, {"title": "B", "v": None}],
@@ -534,6 +555,20 @@ def test_a_body_that_is_not_what_its_encoding_says_is_a_network_error(
     assert result.error.code == "network"
 
 
+def test_a_compressed_body_that_was_cut_off_is_a_network_error(
+    project: Project, engine: Engine, server: Server
+) -> None:
+    server.answer("/", gzip.compress(b"[1, 2, 3]" * 1000)[:-20], headers={"Content-Encoding": "gzip"})
+    add_http(project, "ask", f"{server.url}/")
+
+    assert bare(engine.call_sync("ask")) == failure(
+        "ask",
+        "network",
+        f"the response of {server.address} cannot be read: the body is not gzip: it ends too early",
+        {"host": server.address, "status": 200},
+    )
+
+
 def test_an_answer_that_breaks_off_is_a_network_error(project: Project, engine: Engine, server: Server) -> None:
     def break_off(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[1,")
@@ -626,6 +661,13 @@ def test_a_compressed_body_is_unpacked(project: Project, engine: Engine, server:
     add_http(project, "ask", f"{server.url}/")
 
     assert bare(engine.call_sync("ask")) == success("ask", {"a": "é" * 1000})
+
+
+def test_a_body_compressed_in_several_parts_is_unpacked_whole(project: Project, engine: Engine, server: Server) -> None:
+    server.answer("/", gzip.compress(b'{"a": ') + gzip.compress(b"1}"), headers={"Content-Encoding": "gzip"})
+    add_http(project, "ask", f"{server.url}/")
+
+    assert bare(engine.call_sync("ask")) == success("ask", {"a": 1})
 
 
 async def _call_and_cancel(engine: Engine, server: Server) -> None:

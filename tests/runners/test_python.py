@@ -351,6 +351,26 @@ def test_an_interpreter_that_crashes_is_an_exit_code(project: Project, engine: E
     )
 
 
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        ("{}", "ValueError", "the result channel was tampered with"),
+        ('{"type": 5}', "5", ""),
+        ('{"type": "Odd", "message": ["a"], "traceback": 7}', "Odd", "['a']"),
+        ('{"message": "no type", "traceback": null}', "ValueError", "no type"),
+    ],
+)
+def test_an_answer_that_only_a_meddler_would_write_is_an_exception(
+    project: Project, engine: Engine, answer: str, kind: str, message: str
+) -> None:
+    source = f"import os, sys\n\ndef run():\n    os.write(int(sys.argv[1]), {answer.encode()!r})\n    os._exit(0)\n"
+    project.add_python("forge", source)
+
+    assert bare(engine.call_sync("forge")) == failure(
+        "forge", "exception", f"run raised {kind}: {message}", {"type": kind, "message": message}
+    )
+
+
 def test_huge_arguments_and_results_pass(project: Project, engine: Engine) -> None:
     text = "é☃" * 1_250_000
     project.add_python("measure", "def run(text):\n    return [len(text), text[-2:]]\n", inputs=takes(text="string"))

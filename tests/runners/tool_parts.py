@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
+from glee.definitions.call import Call
 from glee.definitions.result import Artifact, Failure, Result
-from glee.testing import Project, manifest
+from glee.testing import AnsweringPerson, Project, Watcher, manifest
 
 
 def takes(**properties: Any) -> dict[str, Any]:
@@ -56,3 +57,26 @@ def failure(
 ) -> Result:
     error = Failure(code=code, message=message, details=details or {})
     return Result(ok=False, tool=tool, call_id="", error=error, warnings=warnings, exit_code=exit_code)
+
+
+class Heard(NamedTuple):
+    """What came of a call, and whom it bothered."""
+
+    code: str | None
+    questions: int
+    events: list[str]
+    lines: list[str]
+
+
+def call_with_key(project: Project, tool: str, arguments: dict[str, Any]) -> Heard:
+    """One call under the same key as every other, with a person who says yes."""
+    person, watcher, before = AnsweringPerson(), Watcher(), len(project.audit_lines)
+    with project.open(approver=person) as engine:
+        engine.subscribe(watcher)
+        result = engine.call_sync(Call(tool=tool, arguments=arguments, idempotency_key="k"))
+    lines = [line.split(" ")[1] for line in project.audit_lines[before:]]
+    return Heard(result.error.code if result.error else None, len(person.questions), watcher.names, lines)
+
+
+NOBODY_BOTHERED = Heard("invalid_input", 0, ["Requested", "Finished"], ["TOOL_REFUSED"])
+RAN = Heard(None, 1, ["Requested", "Decided", "Started", "Finished"], ["TOOL_CALLED", "TOOL_EXECUTED"])

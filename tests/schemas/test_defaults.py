@@ -99,3 +99,55 @@ def test_what_was_given_always_wins(defaults: dict[str, Any], value: dict[str, A
     fill = compile_defaults({"properties": {name: {"default": default} for name, default in defaults.items()}})
 
     assert (fill(value) if fill else value) == {**defaults, **value}
+
+
+POINT = {"properties": {"x": {"default": 0}, "label": {"default": []}}}
+AT = {
+    "properties": {"at": {"$ref": "#/$defs/p"}, "odd": {"$ref": "#/$defs/a~1b%20c"}, "gone": {"$ref": "#/$defs/q"}},
+    "$defs": {"p": POINT, "a/b c": POINT},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "filled"),
+    [
+        ({"$ref": "#/$defs/p", "$defs": {"p": POINT}}, {}, {"x": 0, "label": []}),
+        (AT, {}, {}),
+        (AT, {"at": {"x": 1}}, {"at": {"x": 1, "label": []}}),
+        (AT, {"odd": {}, "gone": {}}, {"odd": {"x": 0, "label": []}, "gone": {}}),
+        ({"items": POINT}, [{}, {"x": 1, "label": ["a"]}, 7], [{"x": 0, "label": []}, {"x": 1, "label": ["a"]}, 7]),
+        ({"properties": {"points": {"items": POINT}}}, {"points": [{}]}, {"points": [{"x": 0, "label": []}]}),
+        ({"properties": {"points": {"items": POINT}}}, {"points": "none"}, {"points": "none"}),
+        ({"allOf": [POINT, {"properties": {"y": {"default": 1}}}]}, {"x": 5}, {"x": 5, "y": 1, "label": []}),
+        ({"allOf": [{"$ref": "#/$defs/p"}, True], "$defs": {"p": POINT}}, {}, {"x": 0, "label": []}),
+        (
+            {"properties": {"n": {"default": 1}, "children": {"items": {"$ref": "#"}}}},
+            {"children": [{}, {"children": [{"n": 2}]}]},
+            {"n": 1, "children": [{"n": 1}, {"n": 1, "children": [{"n": 2}]}]},
+        ),
+        (
+            {"$ref": "#/$defs/a", "$defs": {
+                "a": {"properties": {"b": {"$ref": "#/$defs/b"}, "n": {"default": 1}}},
+                "b": {"properties": {"a": {"$ref": "#/$defs/a"}, "m": {"default": 2}}},
+            }},
+            {"b": {"a": {"b": {}}}},
+            {"n": 1, "b": {"m": 2, "a": {"n": 1, "b": {"m": 2}}}},
+        ),
+    ],
+)  # fmt: skip
+def test_defaults_are_found_behind_references_items_and_all_of(schema: Any, value: Any, filled: Any) -> None:
+    before = copy.deepcopy(value)
+    fill = compile_defaults(schema)
+
+    assert fill is not None
+    assert (fill(value), value) == (filled, before)
+
+
+def test_defaults_behind_references_are_never_shared_between_calls() -> None:
+    fill = compile_defaults({"items": {"$ref": "#/$defs/p"}, "$defs": {"p": POINT}})
+    assert fill is not None
+
+    first, second = fill([{}, {}])
+    first["label"].append("mine")
+
+    assert (second, fill([{}])) == ({"x": 0, "label": []}, [{"x": 0, "label": []}])

@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,16 @@ def test_keys_items_and_numbers_are_cleaned_through_and_through() -> None:
     assert redactor.value(value) == {
         MARK: [MARK, {"deep": [MARK] * 5}],
         "kept": [1234567, True, None, 1.5, "s3cr3t"],
+    }
+
+
+def test_keys_that_come_to_look_the_same_are_both_kept() -> None:
+    redactor = Redactor(["first-s3cr3t", "second-s3cr3t"])
+
+    assert redactor.value({"first-s3cr3t": 1, f"{MARK} 2": 2, "second-s3cr3t": [3]}) == {
+        MARK: 1,
+        f"{MARK} 2": 2,
+        f"{MARK} 3": [3],
     }
 
 
@@ -285,3 +296,31 @@ def test_a_result_kept_for_an_idempotency_key_holds_no_secret(project: Project) 
     files = [file for file in state.rglob("*") if file.is_file()]
     assert files
     assert [file for file in files if b"S3CR3T" in file.read_bytes()] == []
+
+
+PEM = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49\nAwEHBG0wawIBAQQg+/x=\n-----END PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize(
+    "lay_out",
+    [
+        lambda key: key.replace("\n", "\r\n"),
+        lambda key: textwrap.indent(key, "    "),
+        lambda key: textwrap.indent(key, "\t").replace("\n", "\r\n"),
+    ],
+    ids=["with Windows line ends", "indented", "both"],
+)
+def test_a_key_of_several_lines_is_taken_out_however_its_lines_end_and_begin(
+    project: Project, lay_out: Callable[[str], str]
+) -> None:
+    project.environ["TOKEN"] = PEM
+
+    @glee.tool(permissions=TOKEN)
+    def leak(context: glee.Context) -> str:
+        """Show it as a file would hold it."""
+        return lay_out(context.environment["TOKEN"])
+
+    with project.open(tools=[leak]) as engine:
+        result = engine.call_sync("leak")
+
+    assert str(result.output).strip() == MARK

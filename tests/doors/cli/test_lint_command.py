@@ -107,3 +107,17 @@ def test_what_lies_among_the_tools_and_is_none_is_reported(make_glee: Callable[[
         "    mend: rename tool.yaml to tool.yml",
         "0 tools, 3 problems",
     ]
+
+
+def test_an_example_at_which_a_pattern_gives_up_is_one_problem_among_others(make_glee: Callable[[], Glee]) -> None:
+    made = make_glee()
+    schema = {"type": "object", "properties": {"word": {"type": "string", "pattern": "^(?!b)(a|a)*(?=c)$"}}}
+    made.project.add_command("bad", "true", inputs={"schema": schema}, examples=[{"params": {"word": "a" * 60}}])
+    made.project.add_command("lost", "true", command={"entrypoint": "./nowhere.sh"})
+
+    ran = made("lint", "--json")
+
+    assert (ran.status, [(problem["field"], problem["rule"]) for problem in ran.json]) == (
+        2,
+        [("examples[0].params.word", "example"), ("exec.command.entrypoint", "entrypoint")],
+    )

@@ -1,0 +1,7 @@
+"""A server, for attempts that need somebody to talk to."""
+
+from __future__ import annotations
+
+from servers import server
+
+__all__ = ["server"]
