@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from glee.definitions.call import Call
-from glee.definitions.json_text import encode_json
+from glee.definitions.json_text import decode_as, encode_json
 from glee.definitions.result import Result
 from glee.errors import InvalidInput, Unavailable
 
@@ -71,8 +71,8 @@ class FileClaims:
     def settle(self, call: Call, result: Result) -> None:
         path = self._path(call)
         draft = path.with_suffix(".draft")
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            claim = msgspec.json.decode(path.read_bytes(), type=_Claim)
+        with contextlib.suppress(OSError, ValueError):
+            claim = decode_as(path.read_bytes(), _Claim)
             claim.result = result
             with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(encode_json(claim))
@@ -80,8 +80,8 @@ class FileClaims:
 
     def _earlier(self, path: Path, call: Call) -> Result:
         try:
-            claim = msgspec.json.decode(path.read_bytes(), type=_Claim)
-        except (OSError, msgspec.MsgspecError):
+            claim = decode_as(path.read_bytes(), _Claim)
+        except (OSError, ValueError):
             claim = None
         if claim is not None and claim.arguments != _digest(call):
             raise InvalidInput(

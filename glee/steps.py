@@ -71,7 +71,7 @@ class Walk:
         if tool is not None and self.call.vocabulary is None:
             self.tool = self.account.tool = tool
         if self.parts.events.listeners:
-            self.account.tell(Requested, call=self.account.shown_call())
+            self.account.tell(Requested, call=_copy_call(self.account.shown_call()))
         if self.tool is None:
             raise self._unknown()
 
@@ -124,8 +124,9 @@ class Walk:
         approver = self.parts.approver
         if not getattr(approver, "answers_in_place", False):
             await on_event_loop()
-        shown = structs.replace(self.account.shown_call(), arguments=_own(self.account.redact(self.arguments)))
-        question = Question(call_id=self.id, tool=self.tool, call=shown, reason=decision.reason)
+        arguments = _own(self.account.redact(self.arguments))
+        shown = structs.replace(_copy_call(self.account.shown_call()), arguments=arguments)
+        question = Question(call_id=self.id, tool=copy.deepcopy(self.tool), call=shown, reason=decision.reason)
         answer = await self._in_time(approver.ask(question))
         if self.parts.events.listeners:
             self.account.tell(Decided, decision=decision, approved=answer == "yes")
@@ -170,8 +171,8 @@ class Walk:
         """The record comes first: what cannot be recorded does not run."""
         self._timeout()
         self.account.record("TOOL_CALLED", self.arguments)
+        timeout, strict = self._timeout()  # recording may have taken what was left
         self.ran = True
-        timeout, strict = self._timeout()
         if self.parts.events.listeners:
             self.account.tell(Started)
         return await self.parts.runners[self.tool.kind].run(
@@ -293,7 +294,7 @@ class Walk:
             else:
                 self.parts.claims.release(self.call)
         if self.parts.events.listeners:
-            told = structs.replace(result, output=_copy(result.output))
+            told = structs.replace(result, output=_copy(result.output), error=_copy(result.error))
             self.account.tell(Finished, result=told, said=self.account.redactor.text(self.said))
         return result
 
@@ -321,6 +322,10 @@ def _copy(value: Any) -> Any:
         return copy.deepcopy(value)
     except RecursionError:
         return decode_json(encode_json(value))
+
+
+def _copy_call(call: Call) -> Call:
+    return structs.replace(call, arguments=_copy(call.arguments), context=_copy(call.context))
 
 
 def _bound(details: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from glee.errors import Internal
 
 MAX_PARAMS: Final = 16_384
 _PATIENCE: Final = 1.0
-"""Seconds to wait for another process to let go of the log."""
+"""Seconds to wait for another process to let go of the log, and not to wait again once that was in vain."""
 _PLAIN = re.compile(r"[A-Za-z0-9_.:/+-]{1,200}")
 _UNSAFE = re.compile("[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
@@ -68,6 +68,7 @@ class AuditLog:
         self._lock = threading.Lock()
         self._second = (-1, "")
         self._look = True
+        self._gave_up = 0.0
         self._callers: dict[Caller, str] = {}
 
     def write(self, event: str, entry: Entry, status: str | None = None) -> None:
@@ -127,8 +128,10 @@ class AuditLog:
             try:
                 return fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                until = until or time.monotonic() + _PATIENCE
-                if time.monotonic() > until:
+                now = time.monotonic()
+                until = until or (now if now < self._gave_up + _PATIENCE else now + _PATIENCE)
+                if now >= until:
+                    self._gave_up = now
                     raise OSError(errno.EAGAIN, "another process holds it locked") from None
                 time.sleep(0.0005)
 

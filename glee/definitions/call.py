@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from glee.definitions.json_text import encode_json
+from glee.definitions.json_text import decode_as, encode_json
 from glee.errors import InvalidInput
 
 
@@ -56,6 +55,6 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     @classmethod
     def from_json(cls, data: bytes | str) -> Call:
         try:
-            return msgspec.json.decode(data, type=cls)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            return decode_as(data, cls)
+        except ValueError as error:
             raise InvalidInput(f'not a call: {error}; it needs at least {{"tool": "NAME"}}') from error

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _decode = msgspec.json.Decoder().decode
+T = TypeVar("T")
 _NATIVE = (str, int, bool, type(None))
 
 
@@ -42,7 +44,21 @@ def decode_json(data: bytes | str) -> Any:
     try:
         return _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if "\\u" in str(data):
+            with contextlib.suppress(ValueError, RecursionError):
+                return json.loads(data)  # it knows half a character when it sees one
         raise ValueError(str(error)) from error
+
+
+def decode_as(data: bytes | str, kind: type[T]) -> T:
+    """A value of a type; ValueError if it is none."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        try:
+            return msgspec.convert(decode_json(data), kind)
+        except ValueError:
+            raise ValueError(str(error)) from error
 
 
 def to_json_value(value: Any) -> Any:

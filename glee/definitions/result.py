@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from glee.definitions.json_text import encode_json
+from glee.definitions.json_text import decode_as, encode_json
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -43,4 +42,4 @@ class Result(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Result:
-        return msgspec.json.decode(data, type=cls)
+        return decode_as(data, cls)

@@ -7,6 +7,7 @@ from typing import Final
 
 _EITHER: Final = 47
 """For zlib: gzip or zlib, told apart by the header."""
+_PIECE: Final = 4096
 _RAW: Final = -15
 """For zlib: deflate without a header, as some servers send it."""
 
@@ -43,14 +44,18 @@ def _inflate(data: bytes, encoding: str, limit: int) -> bytes:
 
 
 def _unpack(data: bytes, window: int, limit: int) -> bytes:
-    """All of its members; one that ends too early was cut off on the way."""
-    unpacked = b""
-    while data:
-        unpacker = zlib.decompressobj(window)
-        unpacked += unpacker.decompress(data, limit + 1 - len(unpacked))
-        if len(unpacked) > limit:
-            raise Overflow
-        if not unpacker.eof:
-            raise zlib.error("it ends too early")
-        data = unpacker.unused_data.lstrip(b"\0")
-    return unpacked
+    """All of its members; one that ends too early was cut off on the way. In small pieces, which copies least."""
+    unpacked = bytearray()
+    unpacker = None
+    for start in range(0, len(data), _PIECE):
+        piece = data[start : start + _PIECE]
+        while piece := piece if unpacker else piece.lstrip(b"\0"):
+            unpacker = unpacker or zlib.decompressobj(window)
+            unpacked += unpacker.decompress(piece, limit + 1 - len(unpacked))
+            if len(unpacked) > limit:
+                raise Overflow
+            piece = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+            unpacker = None if unpacker.eof else unpacker
+    if unpacker is not None:
+        raise zlib.error("it ends too early")
+    return bytes(unpacked)

@@ -44,6 +44,12 @@ class FunctionRunner:
         self._workers = Workers()
         self._quick_runs: dict[Tool, int] = {}
 
+    def check(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        assert isinstance(tool.exec, FunctionExec)
+        for name, kind in tool.exec.converters.items():
+            if name in arguments:
+                _convert(name, arguments[name], kind)
+
     async def run(self, run: Run) -> Outcome:
         execution: FunctionExec = run.tool.exec  # type: ignore[assignment]
         cancelled = _NEVER if execution.context_parameter is None else threading.Event()

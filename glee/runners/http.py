@@ -221,7 +221,7 @@ def follow(value: Any, path: str) -> Any:
     for part in path.split("."):
         if isinstance(value, dict) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+        elif isinstance(value, list) and re.fullmatch("[0-9]{1,9}", part) and int(part) < len(value):
             value = value[int(part)]
         else:
             return ABSENT

@@ -11,6 +11,9 @@ from glee.definitions.json_text import decode_json, encode_json, to_json_value
 
 MARK: Final = "[secret]"
 _URL_SAFE: Final = str.maketrans("+/", "-_")
+_RETURN: Final = "\r"
+_BACKSLASHES: Final = r"(?:\\+|(?:%5[cC]|&#0*92;|&#[xX]0*5[cC];|\\{1,2}x5[cC]|\\{1,2}u005[cC])+)"
+"""A run of them: escaping doubles it, perhaps more than once, so any run may stand for any other."""
 _SHORT: Final = {"\n": "n", "\t": "t", "\r": "r", "\b": "b", "\f": "f"}
 _NAMED: Final = {
     "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", " ": r"\+", "~": "~0", "/": "~1",
@@ -89,7 +92,15 @@ NOTHING = Redactor(())
 
 def _in_any_mix(value: str) -> str:
     """Each character as it is or escaped, whatever was done to its neighbours: programs differ in what they escape."""
-    return "".join(char if char.isascii() and char.isalnum() else f"(?:{'|'.join(_escapes(char))})" for char in value)
+    value = value.replace("\r\n", "\n")
+    return "".join(map(_in_any_form, re.findall(r"\\+|[^\\]", value)))
+
+
+def _in_any_form(part: str) -> str:
+    """One character, or a run of backslashes."""
+    if part[0] == "\\":
+        return _BACKSLASHES
+    return part if part.isascii() and part.isalnum() else f"(?:{'|'.join(_escapes(part))})"
 
 
 def _escapes(char: str) -> list[str]:
@@ -111,7 +122,7 @@ def _escapes(char: str) -> list[str]:
     if char in _NAMED:
         forms.insert(0, _NAMED[char])
     if char == "\n":
-        forms[-1] = r"\r?\n[ \t]*"
+        forms = [rf"(?:{'|'.join(_escapes(_RETURN))})?(?:{'|'.join(forms[:-1])})", r"\r?\n[ \t]*"]
     return forms
 
 
