@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import types
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from glee.catalog.source import Progress, Summary
@@ -17,7 +16,7 @@ from glee.errors import DefinitionError, GleeError
 from glee.formats.functions import FunctionTool
 from glee.parts import Parts
 from glee.pipeline import Pipeline
-from glee.runners.waiting import NEEDS_LOOP, running_loop
+from glee.runners.waiting import NEEDS_LOOP, go_on, running_loop
 
 
 class Engine:
@@ -62,7 +61,8 @@ class Engine:
             self._runners.append(runner)
 
         async def finish() -> Result:
-            return await _resume(coroutine)
+            result: Result = await go_on(coroutine, NEEDS_LOOP)
+            return result
 
         result: Result = runner.run(finish())
         return result
@@ -137,21 +137,3 @@ class Engine:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-@types.coroutine
-def _resume(coroutine: Coroutine[Any, Any, Result]) -> Generator[Any, Any, Result]:
-    """Goes on with a coroutine that was already started, passing everything through both ways."""
-    value: Any = None
-    error: BaseException | None = None
-    while True:
-        try:
-            waiting = coroutine.send(value) if error is None else coroutine.throw(error)
-        except StopIteration as done:
-            result: Result = done.value
-            return result
-        value = error = None
-        try:
-            value = yield waiting
-        except BaseException as thrown:
-            error = thrown

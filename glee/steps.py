@@ -42,7 +42,7 @@ from glee.secrets.redaction import NOTHING
 _USUAL_TIMEOUT = Limits().timeout_ms
 _MOST_MESSAGE = 4000
 _MOST_DETAILS = 200_000
-_IMMUTABLE = (str, int, float, bool, type(None))
+_IMMUTABLE = frozenset((str, int, float, bool, type(None)))
 _SCALARS = (int, float, bool, type(None))
 
 
@@ -169,9 +169,10 @@ class Walk:
 
     async def run(self, secrets: Secrets) -> Outcome:
         """The record comes first: what cannot be recorded does not run."""
-        self._timeout()
+        timeout, strict = self._timeout()
         self.account.record("TOOL_CALLED", self.arguments)
-        timeout, strict = self._timeout()  # recording may have taken what was left
+        if self.call.deadline is not None:
+            timeout, strict = self._timeout()  # recording may have taken what was left
         self.ran = True
         if self.parts.events.listeners:
             self.account.tell(Started)
@@ -294,7 +295,9 @@ class Walk:
             else:
                 self.parts.claims.release(self.call)
         if self.parts.events.listeners:
-            told = structs.replace(result, output=_copy(result.output), error=_copy(result.error))
+            told = result
+            if result.error is not None or type(result.output) not in _IMMUTABLE:
+                told = structs.replace(result, output=_copy(result.output), error=_copy(result.error))
             self.account.tell(Finished, result=told, said=self.account.redactor.text(self.said))
         return result
 
@@ -304,7 +307,7 @@ class Walk:
 
 def _own(arguments: dict[str, Any]) -> dict[str, Any]:
     """A copy, so that nobody can change what was checked, approved and recorded before it runs."""
-    if all(type(value) in _IMMUTABLE for value in arguments.values()):
+    if _is_flat(arguments):
         return dict(arguments)
     try:
         return copy.deepcopy(arguments)
@@ -314,10 +317,16 @@ def _own(arguments: dict[str, Any]) -> dict[str, Any]:
         raise InvalidInput(f"the arguments are not JSON: {type(error).__name__}; give JSON values") from error
 
 
+def _is_flat(value: dict[str, Any]) -> bool:
+    return _IMMUTABLE.issuperset(map(type, value.values()))
+
+
 def _copy(value: Any) -> Any:
     """For those who only watch: what they do to it changes nothing."""
     if type(value) in _IMMUTABLE:
         return value
+    if type(value) is dict and _is_flat(value):
+        return dict(value)
     try:
         return copy.deepcopy(value)
     except RecursionError:

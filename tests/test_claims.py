@@ -365,7 +365,8 @@ def full_disk() -> Iterator[None]:
 
 
 def test_a_claim_that_a_full_disk_cut_short_leaves_the_key_free(claims: FileClaims) -> None:
-    with full_disk(), pytest.raises(Unavailable, match=r"^the idempotency key cannot be claimed in .*: File too large$"):
+    refusal = r"^the idempotency key cannot be claimed in .*: File too large$"
+    with full_disk(), pytest.raises(Unavailable, match=refusal):
         claims.claim(keyed(), "1")
 
     assert claims.claim(keyed(), "2") is None

@@ -13,8 +13,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from types import MappingProxyType
+import types
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
@@ -25,7 +25,7 @@ from glee.definitions.tool import FunctionExec, Tool
 from glee.errors import CallError, InvalidInput, TimedOut, ToolException
 from glee.runners import Outcome, Run
 from glee.runners.threads import Work, Workers
-from glee.runners.waiting import on_event_loop, running_loop
+from glee.runners.waiting import go_on, on_event_loop, running_loop
 
 QUICK: Final = 0.001
 """Seconds within which a run counts as quick."""
@@ -98,6 +98,16 @@ class FunctionRunner:
 
     async def _on_loop(self, run: Run, execution: FunctionExec, start: Callable[[], Any]) -> Any:
         await on_event_loop()
+        running = start()
+        if isinstance(running, types.CoroutineType):
+            try:
+                waiting = running.send(None)
+            except StopIteration as done:  # most are done without waiting, and then no timer is needed
+                return done.value
+            running = go_on(running, waiting)
+        return await self._in_time(run, running)
+
+    async def _in_time(self, run: Run, running: Awaitable[Any]) -> Any:
         import asyncio
 
         task = asyncio.current_task()
@@ -105,7 +115,7 @@ class FunctionRunner:
         alarm = _Alarm(task)
         timer = asyncio.get_running_loop().call_later(run.timeout, alarm.ring)
         try:
-            return await start()
+            return await running
         except asyncio.CancelledError as error:
             if alarm.is_all():
                 raise _timed_out(run) from error
@@ -177,7 +187,7 @@ def _context(run: Run, cancelled: threading.Event) -> Context:
         call_id=run.call_id,
         caller=run.caller,
         workdir=run.root,
-        environment=MappingProxyType(run.secrets),
+        environment=types.MappingProxyType(run.secrets),
         sandbox="none: a function of this process, with all its rights",
         progress=run.progress,
         cancelled=cancelled,

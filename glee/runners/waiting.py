@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 import sys
 import types
-from collections.abc import Generator, Iterable
+from collections.abc import Coroutine, Generator, Iterable
 from typing import Any, Final
 
 NEEDS_LOOP: Final = object()
@@ -26,6 +26,24 @@ def on_event_loop() -> Generator[Any, None, None]:
     """Returns once an event loop drives the calling coroutine."""
     if running_loop() is None:
         yield NEEDS_LOOP
+
+
+@types.coroutine
+def go_on(coroutine: Coroutine[Any, Any, Any], waiting: Any) -> Generator[Any, Any, Any]:
+    """The rest of a coroutine that was started by hand and now waits for something, or for an event loop."""
+    value: Any = None
+    error: BaseException | None = None
+    while True:
+        if waiting is not NEEDS_LOOP:
+            try:
+                value = yield waiting
+            except BaseException as thrown:
+                error = thrown
+        try:
+            waiting = coroutine.send(value) if error is None else coroutine.throw(error)
+        except StopIteration as done:
+            return done.value
+        value = error = None
 
 
 async def wait_readable(files: Iterable[int], seconds: float | None) -> list[int]:
