@@ -4,13 +4,14 @@ Two signs that hardly ever get lost together. An environment variable is there f
 but a program can clear it. A resource limit of no effect (real-time CPU time, which only real-time processes
 feel) survives fork, exec, setsid and a cleared environment. Where no other thread could start a process at the
 same moment, Glee wears the limit itself while the child is made, so that it is there from the first instruction
-too; else it is laid on right after the start. The number is random, so nobody else's process has it. Whoever
-removes both on purpose is held by the sandbox, not here. Without /proc there is no mark, only the process group.
+too; else the program is started through `prlimit`, and where that is missing the limit is laid on afterwards.
+The number is random, so nobody else's process has it. Whoever removes both on purpose is held by the sandbox, not here. Without /proc there is no mark, only the process group.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import resource
 import signal
@@ -25,6 +26,9 @@ IDLE: Final = "glee-idle"
 SPINNER: Final = "glee-spinner"
 """Names of Glee's own threads that start no process: an idle worker, and the terminal's spinner."""
 _LIMIT: Final = getattr(resource, "RLIMIT_RTTIME", None)
+_HELPERS: Final = ("/usr/bin/prlimit", "/bin/prlimit")
+"""Of util-linux, which most systems have."""
+_NOT_FOUND: Final = 127
 _LEAST: Final = 1 << 50
 """A limit above this is a mark: no one sets a limit of decades."""
 _SHORT: Final = 1.0
@@ -45,13 +49,17 @@ class Mark:
         self._number = _draw()
         self._sign = f"{VARIABLE}={self._number}".encode()
         self._pid = 0
+        self._is_wrapped = False
         self.is_used = False
 
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], **options: Any) -> subprocess.Popen[bytes]:
         """Starts a process that carries the mark, and whose descendants do."""
         self.is_used = True
+        alone = _LIMIT is not None and _is_only_thread()
+        if not alone:
+            argv = self._wrap(argv)
         try:
-            with self._wearing():
+            with self._wearing() if alone else contextlib.nullcontext():
                 process = subprocess.Popen(argv, env={**env, VARIABLE: str(self._number)}, **options)
         except (OSError, ValueError):
             self.is_used = False
@@ -60,17 +68,28 @@ class Mark:
         self._lay()
         return process
 
+    def _wrap(self, argv: Sequence[str]) -> Sequence[str]:
+        """A program that lays the limit on itself and then becomes the one that was asked for, if it can."""
+        helper = _find_helper()
+        if helper is None or not os.access(argv[0], os.X_OK) or _LIMIT is None:
+            return argv
+        self._is_wrapped = True
+        hard = resource.getrlimit(_LIMIT)[1]
+        return [helper, f"--rttime={self._number}:{self._number if hard == -1 else hard}", *argv]
+
     @contextlib.contextmanager
     def _wearing(self) -> Iterator[None]:
-        if _LIMIT is None or not _is_only_thread():
-            yield
-            return
+        assert _LIMIT is not None
         soft, hard = resource.getrlimit(_LIMIT)
         resource.setrlimit(_LIMIT, (self._number, hard))
         try:
             yield
         finally:
             resource.setrlimit(_LIMIT, (soft, hard))
+
+    def was_not_started(self, exit_code: int, stderr: bytes) -> bool:
+        """True if `prlimit` says that it could not become the program."""
+        return self._is_wrapped and exit_code == _NOT_FOUND and stderr.startswith(b"prlimit: failed to execute ")
 
     def is_alone(self) -> bool:
         """True if no process at all was started since, so that none can have been left."""
@@ -156,6 +175,11 @@ class Mark:
         except (OSError, ValueError):
             return None
         return int(group) if marked else None
+
+
+@functools.cache
+def _find_helper() -> str | None:
+    return next((path for path in _HELPERS if os.access(path, os.X_OK)), None)
 
 
 def _is_only_thread() -> bool:

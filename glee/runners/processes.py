@@ -52,7 +52,10 @@ async def run_process(
     child: _Child | None = None
     try:
         child = _Child(mark, argv, cwd=cwd, env=env, stdin=stdin, channel=channel, output_bytes=output_bytes)
-        return await child.finish(timeout)
+        finished = await child.finish(timeout)
+        if mark.was_not_started(finished.exit_code, finished.stderr):
+            raise _not_started(argv[0], cwd, FileNotFoundError())
+        return finished
     except TimedOut as error:
         if child is not None:
             error.details |= {name: redactor.text(text)[-SHOWN:] for name, text in child.so_far().items() if text}

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,48 @@ def test_what_forks_without_pause_does_not_outlive_its_time(project: Project, wa
     os.close(reader)
     assert result.error is not None
     assert result.error.code == "timeout"
+
+
+@pytest.fixture
+def busy_thread() -> Iterator[None]:
+    """The host has a thread of its own, which leaves Glee little time right after a start."""
+    stop = threading.Event()
+
+    def compute() -> None:
+        while not stop.is_set():
+            sum(range(1000))
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    yield
+    stop.set()
+    thread.join()
+
+
+@pytest.mark.parametrize("end", ["sleep 30", ":"])
+def test_a_daemon_without_an_environment_is_ended_where_the_host_has_threads(
+    project: Project, busy_thread: None, end: str
+) -> None:
+    word = f"6{random.getrandbits(40)}"
+    script = f"env -i /usr/bin/setsid -f /bin/sleep {word} </dev/null >/dev/null 2>&1\n{end}"
+    project.add_command("daemon", script, command={"timeout_ms": 400})
+
+    with project.open() as engine:
+        for _ in range(5):
+            engine.call_sync("daemon")
+
+    wait_gone(word)
+
+
+def test_a_program_that_cannot_start_is_said_to_where_the_host_has_threads(project: Project, busy_thread: None) -> None:
+    project.write("bad", "#!/nowhere\n", executable=True)
+    project.add_tool("bad", manifest("bad", "command", {"entrypoint": "./bad"}))
+
+    with project.open() as engine:
+        error = engine.call_sync("bad").error
+
+    assert error is not None
+    assert error.code == "unavailable"
 
 
 def test_a_seeded_program_draws_other_marks_and_keeps_its_own_numbers(project: Project) -> None:
