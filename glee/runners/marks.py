@@ -5,7 +5,8 @@ but a program can clear it. A resource limit of no effect (real-time CPU time, w
 feel) survives fork, exec, setsid and a cleared environment. Where no other thread could start a process at the
 same moment, Glee wears the limit itself while the child is made, so that it is there from the first instruction
 too; else the program is started through `prlimit`, and where that is missing the limit is laid on afterwards.
-The number is random, so nobody else's process has it. Whoever removes both on purpose is held by the sandbox, not here. Without /proc there is no mark, only the process group.
+The number is random, so nobody else's process has it. Whoever removes both on purpose is held by the sandbox, not
+here. Without /proc there is no mark, only the process group.
 """
 
 from __future__ import annotations
