@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from glee.definitions.tool import Tool
     from glee.engine import Engine
     from glee.formats.functions import FunctionTool
+    from glee.sandbox.jails import Jails
 
 
 def open_engine(
@@ -105,6 +106,11 @@ class Runners(dict[str, Any]):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
+        self._jails: Jails | None = None
+
+    def close(self) -> None:
+        if self._jails is not None:
+            self._jails.close()
 
     def __missing__(self, kind: str) -> Any:
         runner = self[kind] = self._make(kind)
@@ -119,14 +125,33 @@ class Runners(dict[str, Any]):
         if kind == "command":
             from glee.runners.command import CommandRunner
 
-            return CommandRunner(search_path=settings.search_path, locale=settings.locale)
+            return CommandRunner(self._get_jails(), search_path=settings.search_path, locale=settings.locale)
         if kind == "python":
             from glee.runners.python import PythonRunner
 
-            return PythonRunner(search_path=settings.search_path, locale=settings.locale)
+            return PythonRunner(self._get_jails(), search_path=settings.search_path, locale=settings.locale)
         from glee.runners.function import FunctionRunner
 
         return FunctionRunner()
+
+    def _get_jails(self) -> Jails | None:
+        if self._jails is None and self._settings.sandbox.mode != "off":
+            self._jails = compose_jails(self._settings)
+        return self._jails
+
+
+def compose_jails(settings: Settings) -> Jails:
+    from glee.sandbox.jails import Jails
+    from glee.sandbox.launcher import Launcher
+    from glee.sandbox.spec import Bounds, Place
+
+    folder = settings.folder.resolve()
+    place = Place(
+        root=settings.root.resolve(),
+        guarded=(folder / "config.yml", folder / "audit", folder / "tools"),
+        hidden=tuple(path.resolve() for path in (settings.state.parent, settings.cache.parent, settings.person.parent)),
+    )
+    return Jails(Launcher(settings.state.parent / "jails"), place, Bounds(), search_path=settings.search_path)
 
 
 def _log(text: str) -> None:

@@ -8,7 +8,7 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
@@ -33,6 +33,14 @@ class Limits(Struct, frozen=True, kw_only=True):
 class Egress(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     resolve: dict[str, str] = {}
     ca_file: str | None = None
+
+
+class Sandbox(Struct, frozen=True, kw_only=True):
+    mode: Literal["native", "off"] = "off"
+
+
+class _Sandbox(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    mode: Literal["native", "off"] | UnsetType = UNSET
 
 
 class _Tools(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,6 +74,7 @@ class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limits: _Limits = _Limits()
     egress: Egress = Egress()
     security: _Security = _Security()
+    sandbox: _Sandbox = _Sandbox()
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -82,6 +91,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The limits that some file spoke of."""
     rules: tuple[NameRules, ...] = ()
     egress: Egress = Egress()
+    sandbox: Sandbox = Sandbox()
+    person: Path = Path("/nonexistent/glee/config.yml")
+    """The person's own config file, whether or not it is there."""
     search_path: str = os.defpath
     """PATH for bare program names: absolute entries of Glee's own."""
     locale: dict[str, str] = {}
@@ -135,6 +147,7 @@ def load_settings(root: Path | None = None, *, environ: Mapping[str, str] | None
         locale={name: environ[name] for name in ("LANG", "LC_ALL", "LC_CTYPE", "TZ") if environ.get(name)},
     )
     person = _xdg(environ, "XDG_CONFIG_HOME", home / ".config") / "glee" / "config.yml"
+    settings = structs.replace(settings, person=person)
     settings = _narrow(settings, MANAGED_FILE, may_widen=True)
     settings = _narrow(settings, person, may_widen=True)
     if root is not None:
@@ -174,6 +187,8 @@ def _narrow(settings: Settings, file: Path, *, may_widen: bool) -> Settings:
         raise ConfigError(
             f"{file}: egress belongs in your own config, not in a project's; move it to ~/.config/glee/config.yml"
         )
+    if part.sandbox.mode == "off" and not may_widen:
+        raise ConfigError(f"{file}: only your own config can turn the sandbox off: ~/.config/glee/config.yml")
     _check_addresses(file, egress)
     if egress.ca_file is not None:
         egress = structs.replace(egress, ca_file=str(_find_file(file, "egress.ca_file", egress.ca_file)))
@@ -184,6 +199,7 @@ def _narrow(settings: Settings, file: Path, *, may_widen: bool) -> Settings:
         rules=(*settings.rules, NameRules(source=str(file), allow=allow, deny=part.tools.deny)),
         limits=_limit(settings, limits, may_raise=may_widen),
         limits_said=settings.limits_said | limits.keys(),
+        sandbox=Sandbox(mode="native") if part.sandbox.mode == "native" else settings.sandbox,
         egress=Egress(
             resolve={**egress.resolve, **settings.egress.resolve},
             ca_file=settings.egress.ca_file or egress.ca_file,

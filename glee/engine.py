@@ -107,7 +107,7 @@ class Engine:
 
     async def aclose(self) -> None:
         """Closes kept connections and files."""
-        for part in (*self._parts.runners.values(), self._parts.audit):
+        for part in (*self._parts.runners.values(), self._parts.runners, self._parts.audit):
             close = getattr(part, "close", None)
             if close is not None:
                 closing = close()
@@ -122,9 +122,10 @@ class Engine:
         for runner in runners:
             runner.run(self.aclose())
             runner.close()
-        close = getattr(self._parts.audit, "close", None)
-        if close is not None:
-            close()
+        for part in (self._parts.runners, self._parts.audit):
+            close = getattr(part, "close", None)
+            if close is not None:
+                close()
 
     def __enter__(self) -> Engine:
         return self

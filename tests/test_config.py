@@ -180,7 +180,7 @@ def test_an_unknown_key_is_an_error_at_its_own_line_that_says_what_was_meant(
 
     message = str(raised.value)
     assert message.startswith(f"{own(project)}:3:1: ")
-    assert message.endswith("remove `limts` or write `limits`; known: tools, limits, egress, security")
+    assert message.endswith("remove `limts` or write `limits`; known: tools, limits, egress, sandbox, security")
 
 
 def test_an_unknown_key_deep_inside_is_found_too(project: Project, load: Callable[[], Settings]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from glee.definitions.json_text import decode_json
@@ -10,12 +11,16 @@ from glee.errors import ExitCode, Unavailable
 from glee.formats.surroundings import find_program
 from glee.runners import Outcome, Run
 from glee.runners.arguments import fill_arguments
-from glee.runners.processes import SHOWN, Finished, run_process
+from glee.runners.jailed import JailedProcess
+from glee.runners.plain import PlainProcess
+from glee.runners.processes import SHOWN, Finished, Process, run_process
+from glee.sandbox.jails import Jails
 from glee.secrets.redaction import Redactor
 
 
 class CommandRunner:
-    def __init__(self, *, search_path: str, locale: dict[str, str]) -> None:
+    def __init__(self, jails: Jails | None, *, search_path: str, locale: dict[str, str]) -> None:
+        self._jails = jails
         self._search_path = search_path
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
 
@@ -31,9 +36,11 @@ class CommandRunner:
             raise Unavailable(
                 f"the program {execution.entrypoint} is not there or may not be executed; run `glee lint`"
             )
+        cwd = run.root / execution.cwd
         finished = await run_process(
+            self._make_process(run.tool, program, cwd),
             [str(program), *fill_arguments(execution.args, run.arguments, run.tool.inputs)],
-            cwd=run.root / execution.cwd,
+            cwd=cwd,
             env={**self._environment, **run.secrets},
             timeout=run.timeout,
             output_bytes=run.output_bytes,
@@ -42,6 +49,11 @@ class CommandRunner:
         if finished.exit_code not in execution.exit_codes_ok:
             raise _failed(execution, finished, run.redactor)
         return _outcome(finished, execution.stdout.format if execution.stdout else run.tool.outputs.format)
+
+    def _make_process(self, tool: Tool, program: Path, cwd: Path) -> Process:
+        if self._jails is None:
+            return PlainProcess()
+        return JailedProcess(self._jails.get(tool, program, cwd=cwd))
 
 
 def _failed(execution: CommandExec, finished: Finished, redactor: Redactor) -> ExitCode:

@@ -6,17 +6,14 @@ import contextlib
 import errno
 import os
 import shlex
-import signal
-import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from glee.errors import CallError, InvalidInput, TimedOut, TooLarge, Unavailable
-from glee.runners.marks import Mark
 from glee.runners.waiting import wait_readable
 from glee.secrets.redaction import Redactor
 
@@ -36,7 +33,37 @@ class Finished(Struct, frozen=True, kw_only=True):
     """What was written to the extra descriptor, if one was asked for."""
 
 
+class Process(Protocol):
+    """One way to run a program: plain, or in a jail. It exists before the program does, so that it can always end."""
+
+    exit_file: int | None
+    """A descriptor that can be read when there is news of its end."""
+
+    def number_of(self, channel: int) -> int:
+        """The number that the program will know a descriptor of ours by."""
+        ...
+
+    def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], files: Sequence[int]) -> None:
+        """Standard input, output and error, and perhaps the channel. Raises OSError if the program cannot start."""
+        ...
+
+    def is_over(self) -> bool: ...
+
+    def collect(self, drain: Callable[[], bool]) -> int:
+        """After its end: leaves nothing behind, and returns the exit code. `drain` is True once all is read."""
+        ...
+
+    def check(self, finished: Finished) -> None:
+        """Raises OSError if it turns out that the program was not started after all."""
+        ...
+
+    def end(self) -> bool:
+        """Ends whatever still runs, now; may be called again. False if some process kept escaping."""
+        ...
+
+
 async def run_process(
+    process: Process,
     argv: Sequence[str],
     *,
     cwd: Path,
@@ -44,121 +71,102 @@ async def run_process(
     timeout: float,
     output_bytes: int,
     redactor: Redactor,
-    stdin: int = subprocess.DEVNULL,
+    stdin: int | None = None,
     channel: bool = False,
 ) -> Finished:
     """Runs a program to its end. With `channel`, the last argument is the number of a descriptor to write to."""
-    mark = Mark()
-    child: _Child | None = None
+    streams = _Streams(output_bytes)
     try:
-        child = _Child(mark, argv, cwd=cwd, env=env, stdin=stdin, channel=channel, output_bytes=output_bytes)
-        finished = await child.finish(timeout)
-        if mark.was_not_started(finished.exit_code, finished.stderr):
-            raise _not_started(argv[0], cwd, FileNotFoundError())
+        streams.start(process, argv, cwd=cwd, env=env, stdin=stdin, channel=channel)
+        finished = await _finish(process, streams, timeout)
+        process.check(finished)
         return finished
+    except (OSError, ValueError) as error:
+        raise _not_started(argv[0], cwd, error) from error
     except TimedOut as error:
-        if child is not None:
-            error.details |= {name: redactor.text(text)[-SHOWN:] for name, text in child.so_far().items() if text}
-            if not _end_surely(child, mark):
-                error.warnings = ("some processes of the tool kept escaping and may still be running",)
+        error.details |= {name: redactor.text(text)[-SHOWN:] for name, text in streams.so_far().items() if text}
+        if not _end_surely(process):
+            error.warnings = ("some processes of the tool kept escaping and may still be running",)
         raise
     finally:
-        _end_surely(child, mark)
+        _end_surely(process)
+        streams.close()
 
 
-def _end_surely(child: _Child | None, mark: Mark) -> bool:
+def _end_surely(process: Process) -> bool:
     """Ends what was started, however often the person at Ctrl-C interrupts, and even if its start was."""
     while True:
         try:
-            if child is not None:
-                return child.end()
-            return mark.sweep() if mark.is_used else True
+            return process.end()
         except KeyboardInterrupt:
             continue
 
 
-class _Child:
-    def __init__(
+async def _finish(process: Process, streams: _Streams, timeout: float) -> Finished:
+    deadline = time.monotonic() + timeout
+    while True:
+        left = deadline - time.monotonic()
+        exit_file = process.exit_file
+        files = streams.open if exit_file is None else {exit_file, *streams.open}
+        ready = await wait_readable(files, left if exit_file is not None else min(left, _TICK))
+        for file in ready:
+            if file != exit_file:
+                streams.read(file)
+        if (exit_file is None or exit_file in ready) and process.is_over():
+            return streams.finished(process.collect(streams.drain))
+        if time.monotonic() >= deadline:
+            raise TimedOut(
+                f"the tool ran longer than {timeout:g} s and was ended; give it less to do, or raise timeout_ms",
+                details={"timeout_ms": round(timeout * 1000)},
+            )
+
+
+class _Streams:
+    """Our ends of what a program writes to, and what came so far."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = self._left = limit
+        self._buffers: dict[int, bytearray] = {}
+        self.open: set[int] = set()
+
+    def start(
         self,
-        mark: Mark,
+        process: Process,
         argv: Sequence[str],
         *,
         cwd: Path,
         env: Mapping[str, str],
-        stdin: int,
+        stdin: int | None,
         channel: bool,
-        output_bytes: int,
     ) -> None:
-        self._mark = mark
-        self._left = output_bytes
-        self._limit = output_bytes
-        self._over = False
-        self._exit: int | None = None
-        self._buffers: dict[int, bytearray] = {}
-        self._open: set[int] = set()
-        self._channel, write = os.pipe() if channel else (-1, -1)
+        """Hands the other ends to the program, and keeps none of them."""
+        theirs = []
         try:
-            self._process = mark.start(
-                [*argv, str(write)] if channel else argv,
-                cwd=cwd,
-                env=env,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(write,) if channel else (),
-                start_new_session=True,
-            )
-        except BaseException as error:
+            theirs.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC) if stdin is None else os.dup(stdin))
+            theirs += [self._make_pipe() for _ in range(3 if channel else 2)]
             if channel:
-                os.close(self._channel)
-            if isinstance(error, OSError | ValueError):
-                raise _not_started(argv[0], cwd, error) from error
-            raise
+                argv = [*argv, str(process.number_of(theirs[3]))]
+            process.start(argv, cwd=cwd, env=env, files=theirs)
         finally:
-            if channel:
-                os.close(write)
-        self._watch_all()
+            for file in theirs:
+                os.close(file)
 
-    def _watch_all(self) -> None:
-        assert self._process.stdout and self._process.stderr
-        self._out = self._watch(self._process.stdout.fileno())
-        self._err = self._watch(self._process.stderr.fileno())
-        if self._channel >= 0:
-            self._watch(self._channel)
-        self._exit = _open_exit(self._process.pid)
+    def _make_pipe(self) -> int:
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        self._buffers[ours] = bytearray()
+        self.open.add(ours)
+        return theirs
 
-    def _watch(self, file: int) -> int:
-        os.set_blocking(file, False)
-        self._buffers[file] = bytearray()
-        self._open.add(file)
-        return file
-
-    async def finish(self, timeout: float) -> Finished:
-        deadline = time.monotonic() + timeout
-        while True:
-            left = deadline - time.monotonic()
-            files = self._open if self._exit is None else {self._exit, *self._open}
-            ready = await wait_readable(files, left if self._exit is not None else min(left, _TICK))
-            for file in ready:
-                if file != self._exit:
-                    self._drain(file)
-            if self._exit in ready or (self._exit is None and self._process.poll() is not None):
-                return self._collect()
-            if time.monotonic() >= deadline:
-                raise TimedOut(
-                    f"the tool ran longer than {timeout:g} s and was ended; give it less to do, or raise timeout_ms",
-                    details={"timeout_ms": round(timeout * 1000)},
-                )
-
-    def _drain(self, file: int) -> None:
-        """Reads what is there; past the limit the run is over."""
+    def read(self, file: int) -> None:
+        """What is there; past the limit the run is over."""
         while True:
             try:
                 data = os.read(file, _CHUNK)
             except BlockingIOError:
                 return
             if not data:
-                self._open.discard(file)
+                self.open.discard(file)
                 return
             self._left -= len(data)
             if self._left < 0:
@@ -169,63 +177,25 @@ class _Child:
                 )
             self._buffers[file] += data
 
-    def _collect(self) -> Finished:
-        _kill_group(self._process.pid)
-        for file in list(self._open):
-            self._drain(file)
-        if self._open:  # something that left the group still holds a pipe, and could write for ever
-            self._mark.sweep()
-            for file in list(self._open):
-                self._drain(file)
-        self._over = self._mark.is_alone()
-        code = self._process.wait()
-        return Finished(
-            exit_code=code if code >= 0 else 128 - code,
-            stdout=bytes(self._buffers[self._out]),
-            stderr=bytes(self._buffers[self._err]),
-            channel=bytes(self._buffers.get(self._channel, b"")),
-        )
+    def drain(self) -> bool:
+        for file in list(self.open):
+            self.read(file)
+        return not self.open
+
+    def finished(self, exit_code: int) -> Finished:
+        stdout, stderr, *channel = map(bytes, self._buffers.values())
+        return Finished(exit_code=exit_code, stdout=stdout, stderr=stderr, channel=channel[0] if channel else b"")
 
     def so_far(self) -> dict[str, str]:
         """What was written until now."""
-        written = {"stdout": self._buffers[self._out], "stderr": self._buffers[self._err]}
-        return {name: data.decode("utf-8", "replace") for name, data in written.items()}
+        texts = [data.decode("utf-8", "replace") for data in self._buffers.values()]
+        return dict(zip(("stdout", "stderr"), texts, strict=False))
 
-    def end(self) -> bool:
-        """Leaves no process, no zombie and no descriptor; False if some process kept escaping.
-
-        It may be interrupted and begun again.
-        """
-        whole = True
-        if not self._over:
-            _kill_group(self._process.pid)
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            self._process.wait()
-            whole = self._mark.sweep()
-            self._over = True
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
-        exit_file, self._exit = self._exit, None
-        channel, self._channel = self._channel, -1
-        for file in (exit_file, channel):
-            if file is not None and file >= 0:
+    def close(self) -> None:
+        for file in self._buffers:
+            with contextlib.suppress(OSError):
                 os.close(file)
-        return whole
-
-
-def _open_exit(pid: int) -> int | None:
-    """A descriptor that becomes readable when the process ends; None where the system has no such thing."""
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return None
-
-
-def _kill_group(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+        self._buffers = {}
 
 
 def _not_started(program: str, cwd: Path, error: Exception) -> CallError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,13 +14,17 @@ from glee.errors import ExitCode, ToolException, Unavailable
 from glee.formats.surroundings import find_interpreter
 from glee.runners import Outcome, Run
 from glee.runners.arguments import with_secrets
-from glee.runners.processes import SHOWN, Finished, run_process
+from glee.runners.jailed import JailedProcess
+from glee.runners.plain import PlainProcess
+from glee.runners.processes import SHOWN, Finished, Process, run_process
+from glee.sandbox.jails import Jails
 
 _CHILD: Final = str(Path(__file__).with_name("python_child.py"))
 
 
 class PythonRunner:
-    def __init__(self, *, search_path: str, locale: dict[str, str]) -> None:
+    def __init__(self, jails: Jails | None, *, search_path: str, locale: dict[str, str]) -> None:
+        self._jails = jails
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
 
     async def run(self, run: Run) -> Outcome:
@@ -33,6 +38,7 @@ class PythonRunner:
         request = _in_memory(encode_json(_request(run, execution)))
         try:
             finished = await run_process(
+                self._make_process(run, execution, interpreter),
                 [str(interpreter), "-I", "-X", "utf8", _CHILD],
                 cwd=run.root / execution.cwd,
                 env={**self._environment, **run.secrets},
@@ -46,22 +52,40 @@ class PythonRunner:
             os.close(request)
         return _outcome(run, execution, finished)
 
+    def _make_process(self, run: Run, execution: PythonExec, interpreter: Path) -> Process:
+        if self._jails is None:
+            return PlainProcess()
+        cwd = run.root / execution.cwd
+        needs = {Path(_CHILD).resolve(), *_find_package(run, execution)}
+        return JailedProcess(self._jails.get(run.tool, interpreter, cwd=cwd, needs=needs))
+
 
 def _request(run: Run, execution: PythonExec) -> dict[str, Any]:
     args = fill_value(execution.args, with_secrets(run.tool, run.arguments, run.secrets))
     if not execution.args:
         args = run.arguments
-    path = [str(run.root / execution.cwd)]
-    if run.tool.origin.folder:
-        path.append(run.tool.origin.folder)
     return {
         "module": execution.module,
         "function": execution.function,
         "args": args if isinstance(args, list) else [],
         "kwargs": args if isinstance(args, dict) else {},
         "return": execution.returns or run.tool.outputs.format,
-        "path": path,
+        "path": _search_folders(run, execution),
     }
+
+
+def _search_folders(run: Run, execution: PythonExec) -> list[str]:
+    folders = [str(run.root / execution.cwd)]
+    return [*folders, run.tool.origin.folder] if run.tool.origin.folder else folders
+
+
+def _find_package(run: Run, execution: PythonExec) -> Iterator[Path]:
+    """The top-level package or module that the manifest names, which it need not list among what it reads."""
+    name = execution.module.partition(".")[0]
+    for folder in _search_folders(run, execution):
+        for path in (Path(folder) / name, Path(folder) / f"{name}.py"):
+            if path.exists():
+                yield path.resolve()
 
 
 def _in_memory(data: bytes) -> int:

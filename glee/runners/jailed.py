@@ -1,0 +1,107 @@
+"""A program in a jail that waits for it. The line to the jail is all that there is to hold: let go, and it is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from glee.errors import SandboxUnavailable
+from glee.runners.processes import Finished
+from glee.sandbox.jails import Jail
+
+_CHANNEL: Final = 3
+"""The number of the channel in a jail: the first after the standard streams."""
+_PATIENCE: Final = 5.0
+"""Seconds in which the kernel ends every process of a jail, unless one hangs in the kernel itself."""
+
+
+class JailedProcess:
+    def __init__(self, jail: Jail) -> None:
+        self.exit_file: int | None = None
+        self._jail = jail
+        self._line: socket.socket | None = None
+        self._is_ready = False
+        self._status: int | None = None
+
+    def number_of(self, channel: int) -> int:
+        return _CHANNEL
+
+    def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], files: Sequence[int]) -> None:
+        if not cwd.is_dir():
+            raise NotADirectoryError(cwd)
+        self._line = self._jail.take()
+        self.exit_file = self._line.fileno()
+        try:
+            self._jail.send(self._line, argv, env=env, files=files)
+        except ConnectionError:
+            self.is_over()  # it says why, if it can
+            raise SandboxUnavailable("the jail was gone before it was used; nothing was run, call again") from None
+
+    def is_over(self) -> bool:
+        assert self._line is not None
+        news = self._receive()
+        if news == b"R":
+            self._is_ready = True
+            return False
+        if news[:1] == b"X":
+            self._status = int(news[1:])
+            return True
+        if news[:1] == b"F":
+            number = int(news[1:])
+            raise OSError(number, os.strerror(number))
+        if news[:1] == b"E":
+            raise SandboxUnavailable(
+                f"the sandbox could not be set up, so nothing was run: {news[1:].decode('utf-8', 'replace')}; "
+                "run `glee doctor`"
+            )
+        happened = "it may have done part of its work" if self._is_ready else "nothing was run, call again"
+        raise SandboxUnavailable(f"the jail was ended from outside; {happened}")
+
+    def _receive(self) -> bytes:
+        assert self._line is not None
+        try:
+            return self._line.recv(2000)
+        except ConnectionError:
+            return b""
+
+    def collect(self, drain: Callable[[], bool]) -> int:
+        """All that could write is gone already."""
+        assert self._status is not None
+        drain()
+        return self._status
+
+    def check(self, finished: Finished) -> None:
+        """The jail has said so already."""
+
+    def end(self) -> bool:
+        line, self._line = self._line, None
+        if line is None:
+            return True
+        self.exit_file = None
+        whole = True
+        if self._status is None:
+            whole = _end(line)
+        line.close()
+        self._jail.refill()
+        return whole
+
+
+def _end(line: socket.socket) -> bool:
+    """Tells process one to end everything, and waits until it says that it did."""
+    with contextlib.suppress(OSError):
+        line.shutdown(socket.SHUT_WR)
+    watch = select.poll()
+    watch.register(line, select.POLLIN)
+    while watch.poll(_PATIENCE * 1000):
+        try:
+            news = line.recv(2000)
+        except OSError:
+            return True
+        if news != b"R":
+            return True
+    return False

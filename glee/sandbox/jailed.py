@@ -1,0 +1,189 @@
+"""Inside a jail: process one, which keeps it, and the run, which locks itself in and waits for its program.
+
+    engine ──► a request and its standard streams             (the run reads it, and becomes the program)
+    engine ◄── "R"          everything holds; from here on a program may run
+    engine ◄── "E reason"   it could not be set up, so nothing ran
+    engine ◄── "F number"   the program could not be started, with the system's number of the error
+    engine ◄── "X status"   it ended, and so did all that it started
+
+The socket is also the lifeline: when the engine lets go of its end, or dies, process one ends everything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import socket
+import time
+from typing import Final, NoReturn
+
+from glee.sandbox import kernel, landlock, namespaces
+from glee.sandbox.profile import Profile
+
+REQUEST_BYTES: Final = 60_000
+"""A request over this comes in a file."""
+_STREAMS: Final = 4
+_SOCKET: Final = 4
+"""The descriptor of the socket in the run: after the three standard streams and the channel."""
+
+
+def keep(profile: Profile, line: socket.socket) -> NoReturn:
+    """Process one. It carries out the set-up, starts the run, and ends with it."""
+    try:
+        if profile.net is not None:
+            kernel.call("setns", profile.net, kernel.NEW_NET)
+        if profile.view is not None:
+            profile.view.enter()
+        alarm = _hear_of_ends()
+        run = os.fork()
+        if run == 0:
+            _run(profile, line)
+        _settle(profile)
+    except BaseException as error:
+        _give_up(line, error)
+    _wait(line, run, alarm)
+
+
+def _hear_of_ends() -> int:
+    """A descriptor that can be read whenever a process has ended; made before there is one."""
+    alarm, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return alarm
+
+
+def _settle(profile: Profile) -> None:
+    """Nothing that the run does to this process may gain it anything."""
+    if profile.becomes is not None:
+        namespaces.become(*profile.becomes)
+    kernel.drop_capabilities()
+    kernel.set_dumpable(False)
+
+
+def _wait(line: socket.socket, run: int, alarm: int) -> NoReturn:
+    """Reaps whatever ends; stops when the run has, or when nobody holds the other end of the line."""
+    status = 128 + signal.SIGKILL
+    watch = select.poll()
+    watch.register(line, select.POLLRDHUP)
+    watch.register(alarm, select.POLLIN)
+    over = False
+    while not over:
+        events = dict(watch.poll())
+        if line.fileno() in events:
+            break
+        os.read(alarm, 512)
+        over, status = _reap(run, status)
+    status = _end_all(run, status)
+    with contextlib.suppress(OSError):
+        line.send(b"X%d" % status)
+    os._exit(0)
+
+
+def _end_all(run: int, status: int) -> int:
+    """Ends every process of the jail but this one, and returns the run's status.
+
+    Again and again: a run that still has another identity, in the midst of being set up, cannot be killed yet.
+    """
+    while True:
+        if os.getpid() == 1:  # outside a jail the same call would end the machine's
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(-1, signal.SIGKILL)
+        try:
+            ended, how = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status
+        if ended == run:
+            status = _status(how)
+        elif ended == 0:
+            time.sleep(0.0005)
+
+
+def _reap(run: int, status: int) -> tuple[bool, int]:
+    while True:
+        try:
+            ended, how = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True, status
+        if ended == 0:
+            return False, status
+        if ended == run:
+            return True, _status(how)
+
+
+def _status(how: int) -> int:
+    code = os.waitstatus_to_exitcode(how)
+    return code if code >= 0 else 128 - code
+
+
+def _run(profile: Profile, line: socket.socket) -> NoReturn:
+    """Locks itself in, then waits for the request and becomes the program."""
+    try:
+        lock(profile)
+        os.dup2(line.fileno(), _SOCKET, inheritable=False)
+        kernel.close_from(_SOCKET + 1)
+        line.detach()
+        line = socket.socket(fileno=_SOCKET)
+        line.send(b"R")
+        program, cwd, argv, env = _receive(line)
+    except BaseException as error:
+        _give_up(line, error)
+    try:
+        os.chdir(cwd)
+        os.execve(program, argv, env)
+    except (OSError, ValueError) as error:
+        line.send(b"F%d" % (getattr(error, "errno", None) or 0))
+    os._exit(127)
+
+
+def lock(profile: Profile) -> None:
+    """Every layer that the process lays on itself, from the outermost in. None of them can be taken off."""
+    signal.set_wakeup_fd(-1)
+    os.setsid()
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    for limit, value in profile.limits.items():
+        resource.setrlimit(limit, (value, value))
+    if profile.becomes is not None:
+        namespaces.become(*profile.becomes)
+    if profile.own_user:
+        namespaces.enter_user(os.getuid(), os.getgid())
+    kernel.forbid_new_privileges()
+    if profile.ruleset is not None:
+        landlock.restrict(profile.ruleset())
+    kernel.drop_capabilities()
+    if profile.filter:
+        kernel.install_filter(profile.filter)
+
+
+def _receive(line: socket.socket) -> tuple[str, str, list[str], dict[str, str]]:
+    data, files, _, _ = socket.recv_fds(line, REQUEST_BYTES + 1, _STREAMS + 1)
+    if not data:
+        os._exit(0)
+    if data == b"M":
+        data = _read_all(files.pop())
+    for number, file in enumerate(files):
+        os.dup2(file, number, inheritable=True)
+    for file in files:
+        os.close(file)
+    program, cwd, count, *rest = data.decode("utf-8", "surrogateescape").split("\0")
+    argv, variables = rest[: int(count)], rest[int(count) :]
+    return program, cwd, argv, dict(variable.split("=", 1) for variable in variables)
+
+
+def _read_all(file: int) -> bytes:
+    parts = []
+    os.lseek(file, 0, os.SEEK_SET)
+    while part := os.read(file, 1 << 20):
+        parts.append(part)
+    os.close(file)
+    return b"".join(parts)
+
+
+def _give_up(line: socket.socket, error: BaseException) -> NoReturn:
+    with contextlib.suppress(OSError):
+        line.send(b"E" + str(error).encode("utf-8", "replace")[:1000])
+    os._exit(125)

@@ -1,0 +1,186 @@
+"""The engine's side of the fork server: profiles it knows, jails that wait, and one run in one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from glee.errors import SandboxUnavailable
+from glee.sandbox.compile import Abilities
+
+SPARES: Final = 2
+"""Jails that wait for each profile in use."""
+_PROFILES: Final = 32
+"""Profiles that a server keeps; the one not used for longest goes first."""
+_PATIENCE: Final = 10.0
+_INLINE: Final = 60_000
+_START: Final = "import sys; sys.path.insert(0, sys.argv.pop(1)); from glee.sandbox.server import main; main()"
+
+
+class Launcher:
+    """Starts the fork server when the first jail is needed, and another one if it died."""
+
+    def __init__(self, folder: Path, *, layers: frozenset[str] | None = None) -> None:
+        self._folder = folder
+        self._wanted = layers
+        self._lock = threading.Lock()
+        self._server: _Server | None = None
+
+    def abilities(self) -> Abilities:
+        with self._lock:
+            return self._get_server().abilities
+
+    def take(self, plan: bytes) -> socket.socket:
+        """The line to a jail of this profile: one that waits, or one that is being made."""
+        with self._lock:
+            return self._get_server().take(plan)
+
+    def refill(self, plan: bytes) -> None:
+        """Has jails made for the next runs. It is no fault if that cannot be done now."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._server is not None:
+                self._server.refill(plan)
+
+    def _get_server(self) -> _Server:
+        if self._server is None or not self._server.is_alive():
+            if self._server is not None:
+                self._server.close()
+            self._server = _Server(self._folder, self._wanted)
+        return self._server
+
+    def close(self) -> None:
+        with self._lock:
+            if self._server is not None:
+                self._server.close()
+                self._server = None
+
+
+class _Server:
+    def __init__(self, folder: Path, layers: frozenset[str] | None) -> None:
+        self._pid = os.getpid()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._spares: dict[str, list[socket.socket]] = {}
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        package = Path(__file__).parents[2]
+        argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _START, str(package), str(theirs.fileno()), str(folder)]
+        try:
+            self._process = subprocess.Popen(
+                argv, env={}, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        except OSError as error:
+            self._control.close()
+            raise SandboxUnavailable(f"the fork server cannot be started: {error.strerror}") from error
+        finally:
+            theirs.close()
+        self.abilities = self._greet(layers)
+
+    def _greet(self, layers: frozenset[str] | None) -> Abilities:
+        self._control.settimeout(_PATIENCE)
+        try:
+            abilities = msgspec.json.decode(self._control.recv(65_536), type=Abilities)
+        except (OSError, msgspec.DecodeError) as error:
+            self.close()
+            raise SandboxUnavailable("the fork server did not start; run `glee doctor`") from error
+        if layers is None:
+            return abilities
+        return msgspec.structs.replace(abilities, layers=abilities.layers & layers)
+
+    def is_alive(self) -> bool:
+        """False in a process forked from the engine's: the server belongs to the one that started it."""
+        return self._pid == os.getpid() and self._process.poll() is None
+
+    def take(self, plan: bytes) -> socket.socket:
+        key = self._load(plan)
+        spares = self._spares[key]
+        while spares:
+            line = spares.pop(0)
+            if not _is_closed(line):
+                return line
+            line.close()
+        return self._make(key)
+
+    def refill(self, plan: bytes) -> None:
+        key = self._load(plan)
+        while len(self._spares[key]) < SPARES:
+            self._spares[key].append(self._make(key))
+
+    def _load(self, plan: bytes) -> str:
+        key = hashlib.blake2b(plan, digest_size=12).hexdigest()
+        if key in self._spares:
+            self._spares[key] = self._spares.pop(key)
+            return key
+        if len(self._spares) >= _PROFILES:
+            self._forget(next(iter(self._spares)))
+        file = os.memfd_create("plan", os.MFD_CLOEXEC)
+        try:
+            os.write(file, plan)
+            os.lseek(file, 0, os.SEEK_SET)
+            socket.send_fds(self._control, [b"P" + key.encode()], [file])
+        finally:
+            os.close(file)
+        self._spares[key] = []
+        return key
+
+    def _forget(self, key: str) -> None:
+        for line in self._spares.pop(key):
+            line.close()
+        self._control.send(b"D" + key.encode())
+
+    def _make(self, key: str) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            socket.send_fds(self._control, [b"J" + key.encode()], [theirs.fileno()])
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return ours
+
+    def close(self) -> None:
+        for lines in self._spares.values():
+            for line in lines:
+                line.close()
+        self._spares.clear()
+        self._control.close()
+        if self._pid == os.getpid():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PATIENCE)
+
+
+def _is_closed(line: socket.socket) -> bool:
+    """True if the jail at the other end is gone: its server was killed, or the jail itself."""
+    watch = select.poll()
+    watch.register(line, select.POLLRDHUP)
+    return bool(watch.poll(0))
+
+
+def send_request(
+    line: socket.socket, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], files: Sequence[int]
+) -> None:
+    """What the jail is to run, and its standard streams."""
+    words = [argv[0], cwd, str(len(argv)), *argv, *(f"{name}={value}" for name, value in env.items())]
+    if any("\0" in word for word in words):
+        raise ValueError("embedded null byte")
+    data = "\0".join(words).encode("utf-8", "surrogateescape")
+    if len(data) <= _INLINE:
+        socket.send_fds(line, [data], list(files))
+        return
+    request = os.memfd_create("request", os.MFD_CLOEXEC)
+    try:
+        with open(request, "wb", closefd=False) as stream:
+            stream.write(data)
+        socket.send_fds(line, [b"M"], [*files, request])
+    finally:
+        os.close(request)

@@ -1,0 +1,72 @@
+"""User and network namespaces: whose identity a run has, and which network it sees."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+from glee.sandbox import kernel
+
+
+def enter_user(uid: int, gid: int) -> None:
+    """A user namespace in which this process is who it was, and nobody else exists."""
+    kernel.unshare(kernel.NEW_USER)
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{uid} {uid} 1")
+    _write("/proc/self/gid_map", f"{gid} {gid} 1")
+
+
+def become(uid: int, gid: int) -> None:
+    """From root to an unprivileged identity, with no way back."""
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+    kernel.set_dumpable(True)  # the change of identity took that away, and /proc/self with it
+
+
+def make_empty_network() -> int:
+    """A descriptor of a network in which there is nothing, not even a loopback that is up."""
+    return _borrow(kernel.NEW_NET, "net")
+
+
+def make_id_map(owner: tuple[int, int], shown: tuple[int, int]) -> int:
+    """A descriptor of a user namespace through which one owner of files is seen as another."""
+
+    def write_maps(pid: int) -> None:
+        _write(f"/proc/{pid}/uid_map", f"{owner[0]} {shown[0]} 1")
+        _write(f"/proc/{pid}/gid_map", f"{owner[1]} {shown[1]} 1")
+
+    return _borrow(kernel.NEW_USER, "user", write_maps)
+
+
+def _borrow(flag: int, name: str, prepare: object = None) -> int:
+    """The descriptor keeps the namespace alive when the process that made it is gone."""
+    ready, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):
+            kernel.unshare(flag)
+            os.write(tell, b"+")
+            signal.pause()
+        os._exit(1)
+    os.close(tell)
+    try:
+        if os.read(ready, 1) != b"+":
+            raise OSError(f"a new {name} namespace cannot be made")
+        if callable(prepare):
+            prepare(pid)
+        return os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(ready)
+        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+
+def _write(path: str, text: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)

@@ -1,0 +1,51 @@
+"""The steps of a plan, made ready for many runs: the view is built, the paths of the rules are open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from glee.sandbox import kernel, landlock
+from glee.sandbox.plan import Step
+from glee.sandbox.view import IdMap, View
+
+
+class Profile:
+    def __init__(self, folder: str, steps: Sequence[Step], *, id_map: IdMap, empty_network: int | None) -> None:
+        words = {step[0]: step[1:] for step in steps}
+        layers = {step[1] for step in steps if step[0] == "layer"}
+        uid, gid = map(int, words["user"])
+        self.flags = sum(flag for name, flag in _NAMESPACES.items() if name in layers)
+        self.becomes = (uid, gid) if os.getuid() == 0 else None
+        self.own_user = "user" in layers
+        self.net = empty_network if "net" in layers and words["net"] == ("none",) else None
+        self.limits = {int(step[1]): int(step[2]) for step in steps if step[0] == "limit"}
+        self.filter = bytes.fromhex(words["filter"][0]) if "seccomp" in layers else b""
+        self.view = View(folder, steps, id_map) if "mount" in layers else None
+        self._version = int(words["version"][0]) if "landlock" in layers else 0
+        self._forbids_ports = words["ports"] == ("yes",)
+        self._rules = [(int(step[1]), _open(step[2])) for step in steps if step[0] == "rule"] if self._version else []
+        self._inside = [(int(step[1]), step[2]) for step in steps if step[0] == "inside"]
+        self.ruleset = self._make_ruleset if self._version else None
+
+    def _make_ruleset(self) -> int:
+        """For each run anew: some of its folders are its own."""
+        ruleset = landlock.make_ruleset(self._version, ports=self._forbids_ports)
+        for rights, file in self._rules:
+            landlock.add_path(ruleset, self._version, file, rights)
+        for rights, path in self._inside:
+            landlock.add_path(ruleset, self._version, _open(path), rights)
+        return ruleset
+
+    def remove(self) -> None:
+        for _, file in self._rules:
+            os.close(file)
+        if self.view is not None:
+            self.view.remove()
+
+
+_NAMESPACES = {"mount": kernel.NEW_MOUNTS, "pid": kernel.NEW_PIDS, "ipc": kernel.NEW_IPC}
+
+
+def _open(path: str) -> int:
+    return kernel.open_path(path)

@@ -1,0 +1,171 @@
+"""Which system calls a run may make: an allowed set, and for a few of them which arguments.
+
+What is not in the set is refused as forbidden; a number that nobody knew when this was written, as unknown.
+A call in the machine's 32-bit form ends the process: its numbers mean other things.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Collection
+from typing import Final, Literal
+
+from glee.sandbox.bpf import ALLOW, ARCHITECTURE, KILL, NUMBER, Program, argument, refuse, search
+from glee.sandbox.syscalls import numbers
+
+Net = Literal["none", "local", "open"]
+
+_ARCHITECTURES: Final = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
+_X32: Final = 0x4000_0000
+_NEW_NAMESPACES: Final = 0x7E02_0080
+_TERMINAL_INPUT: Final = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX, which type into the terminal of whoever started us."""
+_SOCKET_TYPE: Final = 0xF
+
+_ALLOWED_NAMES: Final = """
+    read write open close stat fstat lstat poll lseek mmap mprotect munmap brk pread64 pwrite64 readv writev access
+    pipe select mremap msync mincore madvise dup dup2 sendfile fcntl flock fsync fdatasync truncate ftruncate getdents
+    getcwd chdir fchdir rename mkdir rmdir creat link unlink symlink readlink chmod fchmod chown fchown lchown umask
+    statfs fstatfs readahead getdents64 fadvise64 openat mkdirat mknod mknodat fchownat futimesat newfstatat unlinkat
+    renameat linkat symlinkat readlinkat fchmodat faccessat splice tee sync_file_range vmsplice utimensat fallocate
+    dup3 pipe2 preadv pwritev renameat2 copy_file_range preadv2 pwritev2 statx close_range openat2 faccessat2
+    fchmodat2 cachestat sync syncfs utime utimes ustat setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr
+    listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr setxattrat getxattrat listxattrat
+    removexattrat memfd_create inotify_init inotify_init1 inotify_add_watch inotify_rm_watch file_getattr rt_sigaction
+    rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_sigsuspend sigaltstack pause kill
+    tkill tgkill rt_tgsigqueueinfo signalfd signalfd4 restart_syscall nanosleep getitimer alarm setitimer gettimeofday
+    time times timer_create timer_settime timer_gettime timer_getoverrun timer_delete clock_gettime clock_getres
+    clock_nanosleep timerfd_create timerfd_settime timerfd_gettime fork vfork execve execveat exit exit_group wait4
+    waitid getpid getppid gettid getpgrp getpgid setpgid getsid setsid set_tid_address set_robust_list get_robust_list
+    rseq arch_prctl prctl futex futex_waitv futex_wake futex_wait futex_requeue sched_yield sched_getparam
+    sched_getscheduler sched_get_priority_max sched_get_priority_min sched_rr_get_interval sched_getaffinity
+    sched_getattr sched_setaffinity sched_setscheduler sched_setparam sched_setattr getpriority setpriority ioprio_get
+    ioprio_set getcpu membarrier pidfd_open pidfd_send_signal set_thread_area get_thread_area getuid geteuid getgid
+    getegid getresuid getresgid getgroups setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid
+    setfsgid capget capset uname sysinfo getrlimit setrlimit getrusage getrandom seccomp landlock_create_ruleset
+    landlock_add_rule landlock_restrict_self mlock mlock2 munlock mlockall munlockall pkey_mprotect pkey_alloc
+    pkey_free mseal map_shadow_stack remap_file_pages mbind set_mempolicy get_mempolicy set_mempolicy_home_node
+    epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 pselect6 ppoll eventfd eventfd2 io_setup
+    io_destroy io_getevents io_submit io_cancel io_pgetevents connect accept accept4 sendto recvfrom sendmsg recvmsg
+    sendmmsg recvmmsg shutdown bind listen getsockname getpeername setsockopt getsockopt
+"""
+ALLOWED: Final = frozenset(_ALLOWED_NAMES.split())
+_JUDGED: Final = ("clone", "ioctl", "personality", "prlimit64", "socketpair", "socket")
+_METADATA_NAMES: Final = """
+    chmod fchmodat fchmodat2 chown lchown fchownat utime utimes futimesat utimensat setxattr lsetxattr removexattr
+    lremovexattr setxattrat removexattrat
+"""
+_METADATA: Final = frozenset(_METADATA_NAMES.split())
+"""What changes a file by its path and Landlock does not stop."""
+_SCHEDULING_NAMES: Final = """
+    setpriority ioprio_set sched_setaffinity sched_setscheduler sched_setparam sched_setattr
+"""
+_SCHEDULING: Final = frozenset(_SCHEDULING_NAMES.split())
+
+
+def compile_filter(machine: str, net: Net, *, alone: bool = False) -> bytes:
+    """The filter for a machine. With `alone`, no namespace stands behind it, and it must refuse more."""
+    table = numbers(machine)
+    allowed = ALLOWED - _METADATA - _SCHEDULING if alone else ALLOWED
+    program = Program()
+    _check_machine(program, machine)
+    labels = dict.fromkeys(table.values(), "forbidden")
+    labels |= {table[name]: "allowed" for name in allowed if name in table}
+    labels |= {table[name]: name for name in _JUDGED}
+    labels[table["clone3"]] = "unknown"  # its flags lie in memory where no filter sees them; libc falls back to clone
+    search(program, labels, "unknown")
+    _judge_clone(program)
+    _judge_ioctl(program)
+    _judge_personality(program)
+    _judge_prlimit(program)
+    _judge_sockets(program, net)
+    for name, verdict in (("allowed", ALLOW), ("forbidden", refuse(errno.EPERM)), ("unknown", refuse(errno.ENOSYS))):
+        program.label(name)
+        program.answer(verdict)
+    return program.assemble()
+
+
+def _check_machine(program: Program, machine: str) -> None:
+    program.load(ARCHITECTURE)
+    program.if_equal(_ARCHITECTURES[machine], "right")
+    program.answer(KILL)
+    program.label("right")
+    program.load(NUMBER)
+    if machine == "x86_64":
+        program.if_at_least(_X32, None, "sixty-four")
+        program.answer(KILL)
+        program.label("sixty-four")
+
+
+def _judge_clone(program: Program) -> None:
+    program.label("clone")
+    program.load(argument(0))
+    program.if_any_bit(_NEW_NAMESPACES, "no clone")
+    program.answer(ALLOW)
+    program.label("no clone")
+    program.answer(refuse(errno.EPERM))
+
+
+def _judge_ioctl(program: Program) -> None:
+    """The low half alone: the kernel looks at no more, so a high bit must not hide a forbidden one."""
+    program.label("ioctl")
+    program.load(argument(1))
+    for request in _TERMINAL_INPUT:
+        program.if_equal(request, "no ioctl")
+    program.answer(ALLOW)
+    program.label("no ioctl")
+    program.answer(refuse(errno.EPERM))
+
+
+def _judge_personality(program: Program) -> None:
+    """It may be asked for, and set to the usual one."""
+    program.label("personality")
+    program.load(argument(0))
+    program.if_equal(0, "personality allowed")
+    program.if_equal(0xFFFF_FFFF, "personality allowed")
+    program.answer(refuse(errno.EPERM))
+    program.label("personality allowed")
+    program.answer(ALLOW)
+
+
+def _judge_prlimit(program: Program) -> None:
+    """Of the caller alone: limits of others, Glee's own process in the jail among them, are not its business."""
+    program.label("prlimit64")
+    program.load(argument(0))
+    program.if_equal(0, "own limits")
+    program.answer(refuse(errno.EPERM))
+    program.label("own limits")
+    program.answer(ALLOW)
+
+
+def _judge_sockets(program: Program, net: Net) -> None:
+    """Pairs are for talking to oneself. A Unix socket leads out of most namespaces, so there is none."""
+    program.label("socketpair")
+    program.load(argument(0))
+    program.if_equal(socket.AF_UNIX, "pair")
+    program.answer(refuse(errno.EAFNOSUPPORT))
+    program.label("pair")
+    program.answer(ALLOW)
+    program.label("socket")
+    program.load(argument(0))
+    families: Collection[int] = () if net == "none" else (socket.AF_INET, socket.AF_INET6)
+    for family in families:
+        program.if_equal(family, "stream or datagram")
+    if net != "none":
+        program.if_equal(socket.AF_NETLINK, "routes")
+    program.answer(refuse(errno.EAFNOSUPPORT))
+    program.label("stream or datagram")
+    program.load(argument(1))
+    program.mask(_SOCKET_TYPE)
+    program.if_at_least(socket.SOCK_RAW, "no socket")
+    program.load(argument(2))
+    program.if_at_least(256, "no socket")  # MPTCP is 262
+    program.answer(ALLOW)
+    program.label("routes")
+    program.load(argument(2))
+    program.if_equal(0, "route socket")
+    program.label("no socket")
+    program.answer(refuse(errno.EPERM))
+    program.label("route socket")
+    program.answer(ALLOW)

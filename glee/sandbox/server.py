@@ -1,0 +1,194 @@
+"""The fork server: a small process of one thread that knows no secret, and makes jails before they are needed.
+
+    engine ◄── what can be held here, once, as JSON
+    engine ──► "P key" and a file with the steps of a profile
+    engine ──► "J key" and the socket of one run: a jail is made and waits at that socket
+    engine ──► "D key": the profile is not needed any more
+
+It runs in an interpreter with the standard library alone and an empty environment, and ends with its engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from glee.sandbox import jailed, kernel, landlock, namespaces
+from glee.sandbox.plan import decode_steps
+from glee.sandbox.profile import Profile
+from glee.sandbox.syscalls import machine
+
+STRANGER: Final = 64_999
+"""Whom a run is when Glee is run by root: a number that belongs to nobody."""
+_ALLOW_ALL: Final = bytes.fromhex("060000000000ff7f")
+
+
+class Server:
+    def __init__(self, control: socket.socket, folder: str) -> None:
+        self._control = control
+        self._folder = folder
+        self._profiles: dict[str, Profile | str] = {}
+        self._id_maps: dict[tuple[int, int], int] = {}
+        self._layers: set[str] = set()
+        self._faults: dict[str, str] = {}
+        self._empty_network: int | None = None
+        self._landlock = 0
+        self._is_root = os.getuid() == 0
+        self._identity = (STRANGER, STRANGER) if self._is_root else (os.getuid(), os.getgid())
+
+    def prepare(self) -> None:
+        """Tries each layer for real. Afterwards this process has mounts of its own, where it may have them."""
+        self._try("seccomp", lambda: _in_child(_lay_filter))
+        self._try("landlock", self._find_landlock)
+        self._try("user", lambda: _in_child(self._enter_user))
+        self._try("mount", self._leave_the_machine)
+        if "mount" in self._layers:
+            self._try("ipc", lambda: _in_child(lambda: kernel.unshare(kernel.NEW_IPC)))
+            self._try("net", self._make_network)
+            self._try("pid", lambda: _in_child(lambda: None, kernel.NEW_PIDS))
+            self._try("proc", lambda: _in_child(self._mount_proc, kernel.NEW_PIDS | kernel.NEW_MOUNTS))
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+
+    def _try(self, layer: str, attempt: Callable[[], None]) -> None:
+        try:
+            attempt()
+            self._layers.add(layer)
+        except OSError as error:
+            self._faults[layer] = str(error)
+
+    def _find_landlock(self) -> None:
+        self._landlock = landlock.find_version()
+        if not self._landlock:
+            raise OSError("this kernel has no Landlock, or it is not enabled")
+        _in_child(self._restrict_nothing)
+
+    def _restrict_nothing(self) -> None:
+        kernel.forbid_new_privileges()
+        landlock.restrict(landlock.make_ruleset(self._landlock, ports=True))
+
+    def _enter_user(self) -> None:
+        if self._is_root:
+            namespaces.become(*self._identity)
+        namespaces.enter_user(*self._identity)
+
+    def _leave_the_machine(self) -> None:
+        if not self._is_root:
+            namespaces.enter_user(*self._identity)
+        kernel.unshare(kernel.NEW_MOUNTS)
+        kernel.make_mounts_private()
+        kernel.mount("glee", self._folder, "tmpfs", 6, "size=64m,mode=755")
+
+    def _make_network(self) -> None:
+        self._empty_network = namespaces.make_empty_network()
+
+    def _mount_proc(self) -> None:
+        kernel.mount("proc", self._folder, "proc", 14, "subset=pid")
+
+    def greet(self) -> None:
+        words = {
+            "machine": machine() or "unknown",
+            "layers": sorted(self._layers),
+            "landlock": self._landlock,
+            "uid": self._identity[0],
+            "gid": self._identity[1],
+            "faults": self._faults,
+        }
+        self._control.send(json.dumps(words).encode())
+
+    def serve(self) -> None:
+        while True:
+            data, files, _, _ = socket.recv_fds(self._control, 4096, 1)
+            if not data:
+                return
+            word, key = data[:1], data[1:].decode()
+            if word == b"P":
+                self._profiles[key] = self._load(key, files[0])
+            elif word == b"J":
+                self._make_jail(key, socket.socket(fileno=files.pop()))
+            elif word == b"D":
+                self._forget(key)
+            for file in files:
+                os.close(file)
+
+    def _load(self, key: str, file: int) -> Profile | str:
+        """The profile, or why there is none."""
+        with open(file, "rb", closefd=False) as stream:
+            steps = list(decode_steps(stream.read()))
+        try:
+            folder = f"{self._folder}/{key}"
+            return Profile(folder, steps, id_map=self._find_id_map, empty_network=self._empty_network)
+        except OSError as error:
+            return str(error)
+
+    def _forget(self, key: str) -> None:
+        profile = self._profiles.pop(key, None)
+        if isinstance(profile, Profile):
+            profile.remove()
+
+    def _find_id_map(self, status: os.stat_result) -> int | None:
+        """Run by root, what somebody owns is shown to the run's identity as its own."""
+        owner = (status.st_uid, status.st_gid)
+        if not self._is_root or owner == self._identity:
+            return None
+        if owner not in self._id_maps:
+            self._id_maps[owner] = namespaces.make_id_map(owner, self._identity)
+        return self._id_maps[owner]
+
+    def _make_jail(self, key: str, line: socket.socket) -> None:
+        profile = self._profiles.get(key, "its profile was not loaded")
+        try:
+            if isinstance(profile, str):
+                raise OSError(profile)
+            if kernel.clone(profile.flags) == 0:
+                self._control.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                jailed.keep(profile, line)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                line.send(b"E" + str(error).encode("utf-8", "replace")[:1000])
+        line.close()
+
+
+def _lay_filter() -> None:
+    kernel.forbid_new_privileges()
+    kernel.install_filter(_ALLOW_ALL)
+
+
+def _in_child(attempt: Callable[[], None], flags: int = 0) -> None:
+    """Tries something that cannot be undone."""
+    report, tell = os.pipe()
+    pid = kernel.clone(flags)
+    if pid == 0:
+        try:
+            attempt()
+            os.write(tell, b"+")
+        except BaseException as error:
+            os.write(tell, str(error).encode("utf-8", "replace")[:1000])
+        os._exit(0)
+    os.close(tell)
+    said = os.read(report, 2000)
+    os.close(report)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+    if said != b"+":
+        raise OSError(said.decode("utf-8", "replace") or "it was killed")
+
+
+def main() -> None:
+    control = socket.socket(fileno=int(sys.argv[1]))
+    os.set_inheritable(control.fileno(), False)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    server = Server(control, sys.argv[2])
+    server.prepare()
+    server.greet()
+    server.serve()

@@ -1,0 +1,107 @@
+"""What one run may touch: permissions made definite for this project and this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from glee.definitions.permissions import Hosts, Permissions
+from glee.errors import SandboxUnavailable
+
+Network = Literal["none", "open", "hosts"]
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """How much of the machine one run may use."""
+
+    memory_mb: int = 2048
+    processes: int = 256
+    open_files: int = 1024
+    file_mb: int = 1024
+    cpu_seconds: int = 600
+    tmp_mb: int = 256
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where runs take place: the project, and what no run may change or see there whatever it was granted."""
+
+    root: Path
+    guarded: tuple[Path, ...]
+    """Never writable: Glee's settings, the record, the tools of others."""
+    hidden: tuple[Path, ...]
+    """Not even readable: Glee's own state."""
+
+
+class Spec(Struct, frozen=True, kw_only=True):
+    """One description for every mechanism. All paths are absolute and lead through no link."""
+
+    read: tuple[str, ...]
+    write: tuple[str, ...]
+    links: tuple[str, ...]
+    """Paths that are themselves links, and must be there as such."""
+    guarded: tuple[str, ...]
+    hidden: tuple[str, ...]
+    cwd: str
+    network: Network
+    bounds: Bounds
+
+
+def describe(permissions: Permissions, place: Place, *, cwd: Path, needs: Iterable[Path], bounds: Bounds) -> Spec:
+    """The description of a run. `needs` is what the program itself is started from."""
+    read = {path for text in permissions.fs.read if (path := _resolve(text, place)) is not None}
+    write = {_resolve_existing(text, place) for text in permissions.fs.write}
+    links = {path for path in needs if path.is_symlink()}
+    read |= {path for path in needs if not path.is_symlink() and path.exists()}
+    demoted = {path for path in write if any(path.is_relative_to(guarded) for guarded in place.guarded)}
+    read |= demoted
+    write -= demoted
+    hidden = {path for path in place.hidden if path.exists()}
+    for path in read | write:
+        if any(path.is_relative_to(folder) for folder in hidden):
+            raise SandboxUnavailable(f"no tool can be given {path}, Glee's own state; take it out of permissions.fs")
+    return Spec(
+        read=_sorted(read - write),
+        write=_sorted(write),
+        links=_sorted(links),
+        guarded=_sorted(path for path in place.guarded if path.exists()),
+        hidden=_sorted(hidden),
+        cwd=str(cwd.resolve()),
+        network=_network(permissions),
+        bounds=bounds,
+    )
+
+
+def _network(permissions: Permissions) -> Network:
+    """An empty list of hosts is no network at all."""
+    if isinstance(permissions.network, Hosts):
+        return "hosts" if permissions.network.hosts else "none"
+    return "open" if permissions.network else "none"
+
+
+def _resolve(text: str, place: Place) -> Path | None:
+    """A path that is not there is no grant: there is nothing to read."""
+    path = place.root / text
+    real = path.resolve()
+    if not Path(text).is_absolute() and not real.is_relative_to(place.root) and ".." not in Path(text).parts:
+        raise SandboxUnavailable(
+            f"{text} is a link that leads out of the project, to {real}; "
+            "if that is meant, write the path it leads to in the manifest"
+        )
+    return real if real.exists() else None
+
+
+def _resolve_existing(text: str, place: Place) -> Path:
+    path = _resolve(text, place)
+    if path is None:
+        raise SandboxUnavailable(
+            f"permissions.fs.write names {text}, which does not exist; make it first, or grant the folder it will be in"
+        )
+    return path
+
+
+def _sorted(paths: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(sorted(map(os.fspath, paths)))
