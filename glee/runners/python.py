@@ -82,9 +82,9 @@ def _search_folders(run: Run, execution: PythonExec) -> list[str]:
 def _find_package(run: Run, execution: PythonExec) -> Iterator[Path]:
     """The top-level package or module that the manifest names, which it need not list among what it reads."""
     name = execution.module.partition(".")[0]
-    for folder in _search_folders(run, execution):
-        for path in (Path(folder) / name, Path(folder) / f"{name}.py"):
-            if path.exists():
+    for folder in map(Path, _search_folders(run, execution)):
+        for path in (folder / name, folder / f"{name}.py"):
+            if path.exists() and path.resolve().is_relative_to(folder.resolve()):  # a link could lead anywhere
                 yield path.resolve()
 
 

@@ -69,12 +69,17 @@ def _python_folders(program: Path) -> set[Path]:
         folders.add(environment)
         for line in settings.read_text(errors="replace").splitlines():
             key, _, value = line.partition("=")
-            if key.strip() == "home" and value.strip().startswith("/"):
-                folders.add(Path(value.strip()).resolve().parent)
+            base = Path(value.strip()).resolve().parent
+            if key.strip() == "home" and _holds_python(base):  # the file may be anybody's, and name anything
+                folders.add(base)
     real = program.resolve()
-    if real.name.startswith("python") and any((real.parent.parent / "lib").glob("python3*")):
+    if real.name.startswith("python") and _holds_python(real.parent.parent):
         folders.add(real.parent.parent)
     return {folder for folder in folders if not _is_runtime(folder) and len(folder.parts) > 2}
+
+
+def _holds_python(folder: Path) -> bool:
+    return any((folder / "bin").glob("python3*")) and any((folder / "lib").glob("python3*/os.py"))
 
 
 def _libraries(program: Path) -> set[Path]:

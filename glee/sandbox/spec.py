@@ -56,6 +56,7 @@ def describe(permissions: Permissions, place: Place, *, cwd: Path, needs: Iterab
     write = {_resolve_existing(text, place) for text in permissions.fs.write}
     links = {path for path in needs if path.is_symlink()}
     read |= {path for path in needs if not path.is_symlink() and path.exists()}
+    _reserve(write, place)
     demoted = {path for path in write if any(path.is_relative_to(guarded) for guarded in place.guarded)}
     read |= demoted
     write -= demoted
@@ -73,6 +74,21 @@ def describe(permissions: Permissions, place: Place, *, cwd: Path, needs: Iterab
         network=_network(permissions),
         bounds=bounds,
     )
+
+
+def _reserve(write: Iterable[Path], place: Place) -> None:
+    """What no run may make must be there before one could: a file can be guarded only if it exists."""
+    for path in (*place.guarded, *place.hidden):
+        if path.exists() or not any(path.is_relative_to(folder) for folder in write):
+            continue
+        try:
+            if path.suffix:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch(mode=0o600)
+            else:
+                path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise SandboxUnavailable(f"{path} cannot be kept from the tool: {error.strerror}") from error
 
 
 def _network(permissions: Permissions) -> Network:

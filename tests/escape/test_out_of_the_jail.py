@@ -253,6 +253,49 @@ def test_settings_record_and_tools_stay_as_they_are_where_everything_is_granted(
     assert (project.root / "mine").read_text() == "mine\n"
 
 
+def test_settings_that_are_not_there_cannot_be_made(project: Project) -> None:
+    _native(project)
+    base = project.root.parent
+    script = f"echo x > .glee/config.yml; mkdir -p {base}/cache/glee/x; echo x > {base}/config/glee/config.yml"
+    project.add_command("work", script, permissions={"fs": {"write": [str(base)]}})
+
+    with project.open() as engine:
+        engine.call_sync("work")
+
+    assert (project.root / ".glee" / "config.yml").read_text() == ""
+    assert project.person_config.read_text() == "sandbox: {mode: native}"
+    assert not (base / "cache" / "glee" / "x").exists()
+
+
+def test_a_package_that_is_a_link_out_of_the_project_is_not_shown(project: Project, tmp_path: Path) -> None:
+    _native(project)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "mod.py").write_text("def run():\n    return 'read'\n")
+    (project.root / "pack").symlink_to(tmp_path / "elsewhere")
+    from glee.testing import manifest
+
+    project.add_tool("work", manifest("work", "python", {"module": "pack.mod", "function": "run"}))
+
+    with project.open() as engine:
+        assert engine.call_sync("work").output is None
+
+
+def test_a_virtual_environment_cannot_name_any_folder_as_its_base(project: Project, tmp_path: Path) -> None:
+    _native(project)
+    (tmp_path / "keys" / "bin").mkdir(parents=True)
+    (tmp_path / "keys" / "secret").write_text("a secret")
+    project.write(".venv/pyvenv.cfg", f"home = {tmp_path / 'keys' / 'bin'}\n")
+    (project.root / ".venv" / "bin").mkdir()
+    (project.root / ".venv" / "bin" / "python").symlink_to("/bin/cat")
+    from glee.testing import manifest
+
+    execution = {"entrypoint": ".venv/bin/python", "args": [str(tmp_path / "keys" / "secret")]}
+    project.add_tool("work", manifest("work", "command", execution))
+
+    with project.open() as engine:
+        assert engine.call_sync("work").output is None
+
+
 def test_a_grant_that_is_a_link_out_of_the_project_is_refused(project: Project, tmp_path: Path) -> None:
     _native(project)
     (project.root / "data").symlink_to(tmp_path)
