@@ -1,4 +1,4 @@
-"""Corners that a second look found: each was wrong once."""
+"""Corners in which something was wrong once."""
 
 from __future__ import annotations
 
