@@ -54,18 +54,13 @@ def test_a_manifest_whose_schema_refers_to_itself_hides_no_other(project: Projec
 
 
 def test_a_body_of_very_many_parts_is_unpacked_in_bounded_time() -> None:
-    """The rest is copied for each part: 3 MB take 6 s, 32 MB (the limit) minutes, in which no event loop turns."""
-    began = time.monotonic()
-    decode_body(gzip.compress(b"") * 160_000, "gzip", 32 * 1024 * 1024)
-
-    assert time.monotonic() - began < 2
+    """If the rest were copied for each part, these would take minutes, in which no event loop turns."""
+    assert decode_body(gzip.compress(b"") * 800_000, "gzip", 32 * 1024 * 1024) == b""
 
 
 def test_a_secret_of_many_backslashes_is_looked_for_in_bounded_time() -> None:
-    began = time.monotonic()
-    Redactor(["\\" * 20 + "x"]).text("\\" * 60)
-
-    assert time.monotonic() - began < 0.5
+    """A pattern that tried every way to divide them would take days."""
+    assert Redactor(["\\" * 40 + "x"]).text("\\" * 80) == "\\" * 80
 
 
 def test_the_default_of_what_a_property_refers_to_is_applied() -> None:
@@ -170,14 +165,14 @@ def test_a_log_that_another_process_holds_holds_up_many_calls_no_longer_than_one
         engine.call_sync("show")
         with open(project.root / ".glee" / "audit" / "tools.log") as holder:
             fcntl.flock(holder, fcntl.LOCK_EX)
-            threads = [threading.Thread(target=engine.call_sync, args=("show",)) for _ in range(4)]
+            threads = [threading.Thread(target=engine.call_sync, args=("show",)) for _ in range(12)]
             began = time.monotonic()
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
 
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize(
