@@ -16,10 +16,11 @@ from glee.approval import Answer, Question
 from glee.artifacts.cutting import cut_text, preview_json
 from glee.catalog.source import Summary
 from glee.config import Limits
+from glee.copies import IMMUTABLE, copy_call, copy_value, own
 from glee.definitions.call import Call
 from glee.definitions.decision import Ask, Decision, Deny
 from glee.definitions.event import Decided, Finished, Requested, Started
-from glee.definitions.json_text import decode_json, encode_json
+from glee.definitions.json_text import encode_json
 from glee.definitions.result import Artifact, Failure, Result
 from glee.definitions.tool import Tool
 from glee.errors import (
@@ -28,7 +29,6 @@ from glee.errors import (
     Denied,
     GleeError,
     Internal,
-    InvalidInput,
     NotFound,
     Rejected,
     TimedOut,
@@ -42,7 +42,6 @@ from glee.secrets.redaction import NOTHING
 _USUAL_TIMEOUT = Limits().timeout_ms
 _MOST_MESSAGE = 4000
 _MOST_DETAILS = 200_000
-_IMMUTABLE = frozenset((str, int, float, bool, type(None)))
 _SCALARS = (int, float, bool, type(None))
 
 
@@ -67,11 +66,11 @@ class Walk:
         tool = self.parts.catalog.find(self.call.tool)
         if tool is not None:
             self.account.redactor = self.parts.secrets.get_redactor(tool.permissions)
-        self.arguments = _own(self.call.arguments)
+        self.arguments = own(self.call.arguments)
         if tool is not None and self.call.vocabulary is None:
             self.tool = self.account.tool = tool
         if self.parts.events.listeners:
-            self.account.tell(Requested, call=_copy_call(self.account.shown_call()))
+            self.account.tell(Requested, call=copy_call(self.account.shown_call()))
         if self.tool is None:
             raise self._unknown()
 
@@ -124,8 +123,8 @@ class Walk:
         approver = self.parts.approver
         if not getattr(approver, "answers_in_place", False):
             await on_event_loop()
-        arguments = _own(self.account.redact(self.arguments))
-        shown = structs.replace(_copy_call(self.account.shown_call()), arguments=arguments)
+        arguments = own(self.account.redact(self.arguments))
+        shown = structs.replace(copy_call(self.account.shown_call()), arguments=arguments)
         question = Question(call_id=self.id, tool=copy.deepcopy(self.tool), call=shown, reason=decision.reason)
         answer = await self._in_time(approver.ask(question))
         if self.parts.events.listeners:
@@ -296,45 +295,13 @@ class Walk:
                 self.parts.claims.release(self.call)
         if self.parts.events.listeners:
             told = result
-            if result.error is not None or type(result.output) not in _IMMUTABLE:
-                told = structs.replace(result, output=_copy(result.output), error=_copy(result.error))
+            if result.error is not None or type(result.output) not in IMMUTABLE:
+                told = structs.replace(result, output=copy_value(result.output), error=copy_value(result.error))
             self.account.tell(Finished, result=told, said=self.account.redactor.text(self.said))
         return result
 
     def _duration(self) -> float:
         return round((time.perf_counter() - self.began) * 1000, 3)
-
-
-def _own(arguments: dict[str, Any]) -> dict[str, Any]:
-    """A copy, so that nobody can change what was checked, approved and recorded before it runs."""
-    if _is_flat(arguments):
-        return dict(arguments)
-    try:
-        return copy.deepcopy(arguments)
-    except RecursionError:
-        raise InvalidInput("the arguments hold themselves, or are nested too deep") from None
-    except Exception as error:
-        raise InvalidInput(f"the arguments are not JSON: {type(error).__name__}; give JSON values") from error
-
-
-def _is_flat(value: dict[str, Any]) -> bool:
-    return _IMMUTABLE.issuperset(map(type, value.values()))
-
-
-def _copy(value: Any) -> Any:
-    """For those who only watch: what they do to it changes nothing."""
-    if type(value) in _IMMUTABLE:
-        return value
-    if type(value) is dict and _is_flat(value):
-        return dict(value)
-    try:
-        return copy.deepcopy(value)
-    except RecursionError:
-        return decode_json(encode_json(value))
-
-
-def _copy_call(call: Call) -> Call:
-    return structs.replace(call, arguments=_copy(call.arguments), context=_copy(call.context))
 
 
 def _bound(details: dict[str, Any]) -> dict[str, Any]:

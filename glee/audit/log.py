@@ -28,7 +28,9 @@ from glee.errors import Internal
 
 MAX_PARAMS: Final = 16_384
 _PATIENCE: Final = 1.0
-"""Seconds to wait for another process to let go of the log, and not to wait again once that was in vain."""
+"""Seconds to wait for another process to let go of the log."""
+_GLANCE: Final = 0.02
+"""Seconds to wait shortly after that was in vain."""
 _PLAIN = re.compile(r"[A-Za-z0-9_.:/+-]{1,200}")
 _UNSAFE = re.compile("[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
@@ -129,7 +131,7 @@ class AuditLog:
                 return fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 now = time.monotonic()
-                until = until or (now if now < self._gave_up + _PATIENCE else now + _PATIENCE)
+                until = until or now + (_GLANCE if now < self._gave_up + _PATIENCE else _PATIENCE)
                 if now >= until:
                     self._gave_up = now
                     raise OSError(errno.EAGAIN, "another process holds it locked") from None

@@ -121,8 +121,7 @@ def define(
 ) -> Tool:
     """The definition of a function."""
     target = f"{function.__module__}:{function.__qualname__}"
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise DefinitionError(f"{target} is a generator; collect what it yields and return it as a list")
+    _refuse_generator(function, target)
     text, parameter_texts = read_docstring(function)
     hints = read_hints(function, target)
     inputs = read_inputs(function, hints, parameter_texts, target)
@@ -156,6 +155,11 @@ def define(
     )
     _check_examples(definition, target)
     return definition
+
+
+def _refuse_generator(function: Callable[..., Any], target: str) -> None:
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise DefinitionError(f"{target} is a generator; collect what it yields and return it as a list")
 
 
 def _name(name: str, target: str) -> str:

@@ -56,8 +56,7 @@ class JailedProcess:
             raise OSError(number, os.strerror(number))
         if news[:1] == b"E":
             raise SandboxUnavailable(
-                f"the sandbox could not be set up, so nothing was run: {news[1:].decode('utf-8', 'replace')}; "
-                "run `glee doctor`"
+                f"the sandbox could not be set up, so nothing was run: {news[1:].decode('utf-8', 'replace')}"
             )
         happened = "it may have done part of its work" if self._is_ready else "nothing was run, call again"
         raise SandboxUnavailable(f"the jail was ended from outside; {happened}")

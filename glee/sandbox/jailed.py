@@ -168,7 +168,8 @@ def _receive(line: socket.socket) -> tuple[str, str, list[str], dict[str, str]]:
     for number, file in enumerate(files):
         os.dup2(file, number, inheritable=True)
     for file in files:
-        os.close(file)
+        if file >= len(files):  # one that already had the number of a stream is that stream now
+            os.close(file)
     program, cwd, count, *rest = data.decode("utf-8", "surrogateescape").split("\0")
     argv, variables = rest[: int(count)], rest[int(count) :]
     return program, cwd, argv, dict(variable.split("=", 1) for variable in variables)

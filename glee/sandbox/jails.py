@@ -100,7 +100,8 @@ def _check(tool: Tool, abilities: Abilities) -> None:
     if missing:
         reasons = "; ".join(f"{layer}: {abilities.faults.get(layer, 'not there')}" for layer in sorted(missing))
         raise SandboxUnavailable(
-            f"{tool.name} was not run: this machine cannot hold it ({reasons}); run `glee doctor` for what to do"
+            f"{tool.name} was not run: this machine cannot hold it ({reasons}); "
+            "without sandbox.mode: native it runs unheld"
         )
     if not isinstance(tool.permissions.network, bool) and tool.permissions.network.hosts:
         raise SandboxUnavailable(

@@ -91,7 +91,7 @@ class _Server:
             abilities = msgspec.json.decode(self._control.recv(65_536), type=Abilities)
         except (OSError, msgspec.DecodeError) as error:
             self.close()
-            raise SandboxUnavailable("the fork server did not start; run `glee doctor`") from error
+            raise SandboxUnavailable("the fork server did not start; standard error says why") from error
         if layers is None:
             return abilities
         return msgspec.structs.replace(abilities, layers=abilities.layers & layers)

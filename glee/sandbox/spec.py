@@ -100,9 +100,9 @@ def _network(permissions: Permissions) -> Network:
 
 def _resolve(text: str, place: Place) -> Path | None:
     """A path that is not there is no grant: there is nothing to read."""
-    path = place.root / text
-    real = path.resolve()
-    if not Path(text).is_absolute() and not real.is_relative_to(place.root) and ".." not in Path(text).parts:
+    spelled = Path(os.path.normpath(place.root / text))
+    real = (place.root / text).resolve()
+    if spelled.is_relative_to(place.root) and not real.is_relative_to(place.root):
         raise SandboxUnavailable(
             f"{text} is a link that leads out of the project, to {real}; "
             "if that is meant, write the path it leads to in the manifest"

@@ -296,10 +296,12 @@ def test_a_virtual_environment_cannot_name_any_folder_as_its_base(project: Proje
         assert engine.call_sync("work").output is None
 
 
-def test_a_grant_that_is_a_link_out_of_the_project_is_refused(project: Project, tmp_path: Path) -> None:
+@pytest.mark.parametrize("grant", ["data", "scripts/../data", "ROOT/data"])
+def test_a_grant_that_is_a_link_out_of_the_project_is_refused(project: Project, tmp_path: Path, grant: str) -> None:
     _native(project)
     (project.root / "data").symlink_to(tmp_path)
-    project.add_command("work", "ls data", permissions={"fs": {"read": ["data"]}})
+    grant = grant.replace("ROOT", str(project.root))
+    project.add_command("work", "ls data", permissions={"fs": {"read": [grant]}})
 
     with project.open() as engine:
         error = engine.call_sync("work").error
