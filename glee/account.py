@@ -10,6 +10,7 @@ from msgspec import structs
 from glee.audit.log import Entry, Record
 from glee.definitions.call import Call, Caller
 from glee.definitions.event import Progressed
+from glee.definitions.isolation import Isolation
 from glee.definitions.tool import Tool
 from glee.events import Events
 from glee.secrets.redaction import NOTHING, Redactor
@@ -18,7 +19,7 @@ _CALLERS_WORDS = ("arguments", "context", "idempotency_key")
 
 
 class Account:
-    __slots__ = ("_audit", "_call", "_entry", "_events", "_id", "_now", "is_over", "redactor", "tool")
+    __slots__ = ("_audit", "_call", "_entry", "_events", "_id", "_now", "is_over", "isolation", "redactor", "tool")
 
     def __init__(self, call: Call, call_id: str, audit: Record, events: Events, now: Callable[[], float]) -> None:
         self._call = call
@@ -29,6 +30,7 @@ class Account:
         self._entry: Entry | None = None
         self.tool: Tool | None = None
         self.redactor: Redactor = NOTHING
+        self.isolation: Isolation | None = None
         self.is_over = False
 
     def name(self) -> str:
@@ -53,7 +55,12 @@ class Account:
         """A line in the audit log. What it says of the call is made once, when the arguments are final."""
         if self._entry is None:
             self._entry = Entry(self.name(), self._shown_arguments(arguments), self._shown_caller(), self._id)
+        if self.isolation is not None:
+            self._entry.isolation = self.isolation.level
         self._audit.write(event, self._entry, status)
+
+    def hold(self, isolation: Isolation) -> None:
+        self.isolation = isolation
 
     def _shown_arguments(self, arguments: dict[str, Any]) -> Any:
         try:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from glee.definitions.tool import Tool
     from glee.engine import Engine
     from glee.formats.functions import FunctionTool
+    from glee.sandbox.compile import Minimum
     from glee.sandbox.jails import Jails
 
 
@@ -140,7 +141,8 @@ class Runners(dict[str, Any]):
         return self._jails
 
 
-def compose_jails(settings: Settings) -> Jails:
+def compose_jails(settings: Settings, *, layers: frozenset[str] | None = None, minimum: Minimum | None = None) -> Jails:
+    """With `layers`, no others are used, whatever the machine has: that is how each is tried alone."""
     from glee.sandbox.jails import Jails
     from glee.sandbox.launcher import Launcher
     from glee.sandbox.spec import Bounds, Place
@@ -151,7 +153,13 @@ def compose_jails(settings: Settings) -> Jails:
         guarded=(folder / "config.yml", folder / "audit", folder / "tools"),
         hidden=tuple(path.resolve() for path in (settings.state.parent, settings.cache.parent, settings.person.parent)),
     )
-    return Jails(Launcher(settings.state.parent / "jails"), place, Bounds(), search_path=settings.search_path)
+    return Jails(
+        Launcher(settings.state.parent / "jails", layers=layers),
+        place,
+        Bounds(),
+        search_path=settings.search_path,
+        minimum=minimum or settings.sandbox.minimum,
+    )
 
 
 def _log(text: str) -> None:

@@ -36,11 +36,15 @@ class Egress(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):
-    mode: Literal["native", "off"] = "off"
+    mode: Literal["native", "off"] = "native"
+    minimum: Literal["full", "reduced"] = "reduced"
+    said: bool = False
+    """True once some file asked for a sandbox, so that a weaker one cannot turn it off."""
 
 
 class _Sandbox(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mode: Literal["native", "off"] | UnsetType = UNSET
+    minimum: Literal["full", "reduced"] | UnsetType = UNSET
 
 
 class _Tools(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -199,11 +203,23 @@ def _narrow(settings: Settings, file: Path, *, may_widen: bool) -> Settings:
         rules=(*settings.rules, NameRules(source=str(file), allow=allow, deny=part.tools.deny)),
         limits=_limit(settings, limits, may_raise=may_widen),
         limits_said=settings.limits_said | limits.keys(),
-        sandbox=Sandbox(mode="native") if part.sandbox.mode == "native" else settings.sandbox,
+        sandbox=_hold(settings.sandbox, part.sandbox),
         egress=Egress(
             resolve={**egress.resolve, **settings.egress.resolve},
             ca_file=settings.egress.ca_file or egress.ca_file,
         ),
+    )
+
+
+def _hold(sandbox: Sandbox, said: _Sandbox) -> Sandbox:
+    """A weaker file may ask for more; less than what a stronger one asked for, it cannot have."""
+    mode = sandbox.mode
+    if said.mode == "native" or (said.mode == "off" and not sandbox.said):
+        mode = said.mode
+    return Sandbox(
+        mode=mode,
+        minimum="full" if "full" in (sandbox.minimum, said.minimum) else "reduced",
+        said=sandbox.said or said.mode == "native",
     )
 
 

@@ -42,6 +42,7 @@ from glee.secrets.redaction import NOTHING
 _USUAL_TIMEOUT = Limits().timeout_ms
 _MOST_MESSAGE = 4000
 _MOST_DETAILS = 200_000
+_UNHELD = "the sandbox is off in your config, so nothing held this tool to its permissions"
 _SCALARS = (int, float, bool, type(None))
 
 
@@ -188,6 +189,7 @@ class Walk:
                 strict_timeout=strict,
                 output_bytes=self.parts.limits.output_bytes,
                 progress=self.account.tell_progress,
+                held=self.account.hold,
             )
         )
 
@@ -279,6 +281,8 @@ class Walk:
     def record(self, result: Result, event: str | None = None) -> Result:
         """The last step: the line after the run, the claim's result, the last event."""
         self.account.is_over = True
+        if self.account.isolation is not None and self.account.isolation.level == "off":
+            result = structs.replace(result, warnings=(*result.warnings, _UNHELD))
         status = "success" if result.error is None else result.error.code
         event = event or ("TOOL_EXECUTED" if self.ran else "TOOL_REFUSED")
         try:
@@ -297,7 +301,8 @@ class Walk:
             told = result
             if result.error is not None or type(result.output) not in IMMUTABLE:
                 told = structs.replace(result, output=copy_value(result.output), error=copy_value(result.error))
-            self.account.tell(Finished, result=told, said=self.account.redactor.text(self.said))
+            said = self.account.redactor.text(self.said)
+            self.account.tell(Finished, result=told, said=said, isolation=self.account.isolation)
         return result
 
     def _duration(self) -> float:

@@ -1,6 +1,6 @@
 """`.glee/audit/tools.log`: written before a run and after it, safe with many processes appending at once.
 
-    [2025-01-09T15:00:10] TOOL_EXECUTED name=weather params={"location":"NYC"} status=success call=…
+    [2025-01-09T15:00:10] TOOL_EXECUTED name=weather params={"location":"NYC"} status=success isolation=full call=…
 
 Times are UTC. Values are JSON, except plain words. One event is one `write` to a file opened for
 appending, under a lock that also lets a line cut short by a full disk be taken back.
@@ -44,6 +44,8 @@ class Entry(Struct):
     caller: Caller
     call_id: str
     shown: tuple[str, str] | None = None
+    isolation: str | None = None
+    """How the run was held, once that is known."""
 
 
 class Record(Protocol):
@@ -76,6 +78,8 @@ class AuditLog:
     def write(self, event: str, entry: Entry, status: str | None = None) -> None:
         what, who = entry.shown or self._render(entry)
         middle = f" status={status}" if status is not None else ""
+        if entry.isolation is not None:
+            middle += f" isolation={entry.isolation}"
         line = f"[{self._time()}] {event} {what}{middle} {who}\n".encode()
         try:
             with self._lock:

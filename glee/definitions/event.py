@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from glee.definitions.call import Call
 from glee.definitions.decision import Decision
+from glee.definitions.isolation import Isolation
 from glee.definitions.result import Result
 
 
@@ -50,6 +51,8 @@ class Finished(_Event, frozen=True, kw_only=True, tag="finished"):
     result: Result
     said: str = ""
     """What the tool wrote beside its output, on standard error say; for a person to read, secrets removed."""
+    isolation: Isolation | None = None
+    """How it was held; None if nothing ran, or in Glee's own process."""
 
 
 Event = Requested | Decided | Started | Progressed | Finished

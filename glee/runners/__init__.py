@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ from msgspec import Struct
 
 from glee.definitions.call import Caller
 from glee.definitions.context import ProgressSink
+from glee.definitions.isolation import Isolation
 from glee.definitions.tool import Tool
 from glee.secrets.environment import Secrets
 from glee.secrets.redaction import Redactor
@@ -31,6 +33,8 @@ class Run(Struct, frozen=True, kw_only=True):
     """True if the tool, the caller or a config set the time, so that it must be kept even for a plain function."""
     output_bytes: int
     progress: ProgressSink
+    held: Callable[[Isolation], None]
+    """Told how the run is held, before anything of it runs; in Glee's own process nothing does."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -37,8 +37,10 @@ class CommandRunner:
                 f"the program {execution.entrypoint} is not there or may not be executed; run `glee lint`"
             )
         cwd = run.root / execution.cwd
+        process = self._make_process(run.tool, program, cwd)
+        run.held(process.isolation)
         finished = await run_process(
-            self._make_process(run.tool, program, cwd),
+            process,
             [str(program), *fill_arguments(execution.args, run.arguments, run.tool.inputs)],
             cwd=cwd,
             env={**self._environment, **run.secrets},

@@ -25,6 +25,7 @@ class JailedProcess:
         self.exit_file: int | None = None
         self._jail = jail
         self._line: socket.socket | None = None
+        self.isolation = jail.isolation
         self._is_ready = False
         self._status: int | None = None
 
@@ -34,10 +35,11 @@ class JailedProcess:
     def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], files: Sequence[int]) -> None:
         if not cwd.is_dir():
             raise NotADirectoryError(cwd)
-        self._line = self._jail.take()
+        spare = self._jail.take()
+        self._line = spare.line
         self.exit_file = self._line.fileno()
         try:
-            self._jail.send(self._line, argv, env=env, files=files)
+            self._jail.send(spare, argv, env=env, files=files)
         except ConnectionError:
             self.is_over()  # it says why, if it can
             raise SandboxUnavailable("the jail was gone before it was used; nothing was run, call again") from None
@@ -63,10 +65,10 @@ class JailedProcess:
 
     def _receive(self) -> bytes:
         assert self._line is not None
-        try:
-            return self._line.recv(2000)
-        except ConnectionError:
-            return b""
+        for _ in range(2):  # a reset comes before the words that were sent ahead of it
+            with contextlib.suppress(ConnectionError):
+                return self._line.recv(2000)
+        return b""
 
     def collect(self, drain: Callable[[], bool]) -> int:
         """All that could write is gone already."""

@@ -9,12 +9,14 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from glee.definitions.isolation import Isolation
 from glee.runners.marks import Mark
 from glee.runners.processes import Finished
 
 
 class PlainProcess:
     def __init__(self) -> None:
+        self.isolation = Isolation(level="off")
         self.exit_file: int | None = None
         self._mark = Mark()
         self._process: subprocess.Popen[bytes] | None = None

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from glee.definitions.isolation import Isolation
 from glee.errors import CallError, InvalidInput, TimedOut, TooLarge, Unavailable
 from glee.runners.waiting import wait_readable
 from glee.secrets.redaction import Redactor
@@ -36,6 +37,7 @@ class Finished(Struct, frozen=True, kw_only=True):
 class Process(Protocol):
     """One way to run a program: plain, or in a jail. It exists before the program does, so that it can always end."""
 
+    isolation: Isolation
     exit_file: int | None
     """A descriptor that can be read when there is news of its end."""
 

@@ -35,10 +35,12 @@ class PythonRunner:
             raise Unavailable(
                 f"there is no interpreter at {execution.venv}/bin/python; `glee lint` says how to make it"
             )
+        process = self._make_process(run, execution, interpreter)
+        run.held(process.isolation)
         request = _in_memory(encode_json(_request(run, execution)))
         try:
             finished = await run_process(
-                self._make_process(run, execution, interpreter),
+                process,
                 [str(interpreter), "-I", "-X", "utf8", _CHILD],
                 cwd=run.root / execution.cwd,
                 env={**self._environment, **run.secrets},

@@ -15,12 +15,14 @@ import contextlib
 import os
 import resource
 import select
+import shutil
 import signal
 import socket
 import time
 from typing import Final, NoReturn
 
 from glee.sandbox import kernel, landlock, namespaces
+from glee.sandbox.offspring import end_offspring
 from glee.sandbox.profile import Profile
 
 REQUEST_BYTES: Final = 60_000
@@ -30,21 +32,34 @@ _SOCKET: Final = 4
 """The descriptor of the socket in the run: after the three standard streams and the channel."""
 
 
-def keep(profile: Profile, line: socket.socket) -> NoReturn:
+def keep(profile: Profile, line: socket.socket, name: str) -> NoReturn:
     """Process one. It carries out the set-up, starts the run, and ends with it."""
+    own = f"{profile.private}/{name}" if profile.private is not None else None
     try:
+        if os.getpid() != 1:
+            kernel.adopt_orphans()
         if profile.net is not None:
             kernel.call("setns", profile.net, kernel.NEW_NET)
         if profile.view is not None:
             profile.view.enter()
+        if own is not None:
+            _make_folders(profile, own)
         alarm = _hear_of_ends()
         run = os.fork()
         if run == 0:
-            _run(profile, line)
+            _run(profile, line, own)
         _settle(profile)
     except BaseException as error:
         _give_up(line, error)
-    _wait(line, run, alarm)
+    _wait(line, run, alarm, own)
+
+
+def _make_folders(profile: Profile, own: str) -> None:
+    """Where there are no mounts: a folder for this run alone, with its /tmp and HOME."""
+    for folder in (own, f"{own}/tmp", f"{own}/home"):
+        os.mkdir(folder, 0o700)
+        if profile.becomes is not None:
+            os.chown(folder, *profile.becomes)
 
 
 def _hear_of_ends() -> int:
@@ -64,7 +79,7 @@ def _settle(profile: Profile) -> None:
     kernel.set_dumpable(False)
 
 
-def _wait(line: socket.socket, run: int, alarm: int) -> NoReturn:
+def _wait(line: socket.socket, run: int, alarm: int, own: str | None) -> NoReturn:
     """Reaps whatever ends; stops when the run has, or when nobody holds the other end of the line."""
     status = 128 + signal.SIGKILL
     watch = select.poll()
@@ -78,6 +93,8 @@ def _wait(line: socket.socket, run: int, alarm: int) -> NoReturn:
         os.read(alarm, 512)
         over, status = _reap(run, status)
     status = _end_all(run, status)
+    if own is not None:
+        shutil.rmtree(own, ignore_errors=True)
     with contextlib.suppress(OSError):
         line.send(b"X%d" % status)
     os._exit(0)
@@ -89,9 +106,11 @@ def _end_all(run: int, status: int) -> int:
     Again and again: a run that still has another identity, in the midst of being set up, cannot be killed yet.
     """
     while True:
-        if os.getpid() == 1:  # outside a jail the same call would end the machine's
+        if os.getpid() == 1:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(-1, signal.SIGKILL)
+        else:  # the same call would end all that the user runs
+            end_offspring()
         try:
             ended, how = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
@@ -119,10 +138,10 @@ def _status(how: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _run(profile: Profile, line: socket.socket) -> NoReturn:
+def _run(profile: Profile, line: socket.socket, own: str | None) -> NoReturn:
     """Locks itself in, then waits for the request and becomes the program."""
     try:
-        lock(profile)
+        lock(profile, own)
         os.dup2(line.fileno(), _SOCKET, inheritable=False)
         kernel.close_from(_SOCKET + 1)
         line.detach()
@@ -139,7 +158,7 @@ def _run(profile: Profile, line: socket.socket) -> NoReturn:
     os._exit(127)
 
 
-def lock(profile: Profile) -> None:
+def lock(profile: Profile, own: str | None = None) -> None:
     """Every layer that the process lays on itself, from the outermost in. None of them can be taken off."""
     signal.set_wakeup_fd(-1)
     os.setsid()
@@ -151,9 +170,11 @@ def lock(profile: Profile) -> None:
         namespaces.become(*profile.becomes)
     if profile.own_user:
         namespaces.enter_user(os.getuid(), os.getgid())
+    if own is not None:
+        kernel.set_parent_death(signal.SIGKILL)
     kernel.forbid_new_privileges()
     if profile.ruleset is not None:
-        landlock.restrict(profile.ruleset())
+        landlock.restrict(profile.ruleset(own))
     kernel.drop_capabilities()
     if profile.filter:
         kernel.install_filter(profile.filter)

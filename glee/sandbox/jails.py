@@ -3,41 +3,46 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from glee.definitions.isolation import Isolation
 from glee.definitions.tool import Tool
-from glee.errors import SandboxUnavailable
-from glee.sandbox.compile import HOME, TMP, Abilities, compile_steps
-from glee.sandbox.launcher import Launcher, send_request
+from glee.sandbox.compile import Abilities, Minimum, check_level, compile_steps
+from glee.sandbox.launcher import Launcher, Spare, send_request
+from glee.sandbox.mounts import HOME, TMP, Mounts
 from glee.sandbox.plan import encode_steps
 from glee.sandbox.programs import find_needs
+from glee.sandbox.rules import find_carved
 from glee.sandbox.spec import Bounds, Place, Spec, describe
 
-FULL = frozenset({"user", "mount", "pid", "net", "ipc", "landlock", "seccomp"})
-Stamp = tuple[tuple[str, tuple[int, int] | None], ...]
+Stamp = tuple[tuple[str, tuple[int, ...]], ...]
 
 
-class Jail:
+class Jail(Struct, frozen=True, kw_only=True):
     """The jail of one tool, as often as it is needed."""
 
-    def __init__(self, launcher: Launcher, plan: bytes, cwd: str) -> None:
-        self._launcher = launcher
-        self._plan = plan
-        self._cwd = cwd
+    launcher: Launcher
+    plan: bytes
+    cwd: str
+    isolation: Isolation
+    private: Path | None
+    """Where each run has a folder of its own, on a machine where it cannot have mounts of its own."""
 
-    def take(self) -> socket.socket:
-        return self._launcher.take(self._plan)
+    def take(self) -> Spare:
+        return self.launcher.take(self.plan)
 
     def refill(self) -> None:
-        self._launcher.refill(self._plan)
+        self.launcher.refill(self.plan)
 
-    def send(self, line: socket.socket, argv: Sequence[str], *, env: Mapping[str, str], files: Sequence[int]) -> None:
-        env = {"HOME": HOME, "TMPDIR": TMP, **env}
-        send_request(line, argv, cwd=self._cwd, env=env, files=files)
+    def send(self, spare: Spare, argv: Sequence[str], *, env: Mapping[str, str], files: Sequence[int]) -> None:
+        home, tmp = HOME, TMP
+        if self.private is not None:
+            home, tmp = f"{self.private}/{spare.name}/home", f"{self.private}/{spare.name}/tmp"
+        env = {"HOME": home, "TMPDIR": tmp, **env}
+        send_request(spare.line, argv, cwd=self.cwd, env=env, files=files)
 
 
 class _Known(Struct):
@@ -46,11 +51,14 @@ class _Known(Struct):
 
 
 class Jails:
-    def __init__(self, launcher: Launcher, place: Place, bounds: Bounds, *, search_path: str) -> None:
+    def __init__(
+        self, launcher: Launcher, place: Place, bounds: Bounds, *, search_path: str, minimum: Minimum = "reduced"
+    ) -> None:
         self._launcher = launcher
         self._place = place
         self._bounds = bounds
         self._search_path = search_path
+        self._minimum = minimum
         self._known: dict[tuple[Tool, Path], _Known] = {}
 
     def get(self, tool: Tool, program: Path, *, cwd: Path, needs: Iterable[Path] = ()) -> Jail:
@@ -59,15 +67,26 @@ class Jails:
         if known is not None and known.stamp == _stamp(path for path, _ in known.stamp):
             return known.jail
         abilities = self._launcher.abilities()
-        _check(tool, abilities)
         own = [Path(tool.origin.folder).resolve()] if tool.origin.folder else []
         found = find_needs(program, self._search_path).union(own, needs)
         spec = describe(tool.permissions, self._place, cwd=cwd, needs=found, bounds=self._bounds)
-        stamp = _stamp({str(program), *map(str, self._place.guarded), *_paths(spec), *self._granted(tool)})
-        steps = [*compile_steps(spec, abilities), ("stamp", repr(stamp))]
-        jail = Jail(self._launcher, encode_steps(steps), spec.cwd)
+        level = check_level(tool.name, spec, abilities, self._minimum)
+        carved = () if "mount" in abilities.layers else find_carved(spec, Mounts(spec))
+        stamp = _stamp({str(program), *map(str, self._place.guarded), *_paths(spec), *self._granted(tool)}, carved)
+        private = self._launcher.private
+        steps = [*compile_steps(spec, abilities, private=str(private)), ("stamp", repr(stamp))]
+        jail = Jail(
+            launcher=self._launcher,
+            plan=encode_steps(steps),
+            cwd=spec.cwd,
+            isolation=Isolation(level=level),
+            private=None if "mount" in abilities.layers else private,
+        )
         self._known[(tool, program)] = _Known(jail, stamp)
         return jail
+
+    def abilities(self) -> Abilities:
+        return self._launcher.abilities()
 
     def _granted(self, tool: Tool) -> Iterable[str]:
         """As they are spelled too: what is not there yet may come, and a link may lead elsewhere."""
@@ -83,27 +102,16 @@ def _paths(spec: Spec) -> tuple[str, ...]:
     return (*spec.read, *spec.write, *spec.links, *spec.hidden)
 
 
-def _stamp(paths: Iterable[str]) -> Stamp:
-    return tuple((path, _identify(path)) for path in sorted(paths))
+def _stamp(paths: Iterable[str], carved: Iterable[str] = ()) -> Stamp:
+    """Which file each path is; of folders whose entries matter, also when these last changed."""
+    ordinary = ((path, _identify(path)) for path in paths)
+    return tuple(sorted((*ordinary, *((path + "/", _identify(path + "/")) for path in carved))))
 
 
-def _identify(path: str) -> tuple[int, int] | None:
+def _identify(path: str) -> tuple[int, ...]:
     try:
         status = os.stat(path)
     except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _check(tool: Tool, abilities: Abilities) -> None:
-    missing = FULL - abilities.layers
-    if missing:
-        reasons = "; ".join(f"{layer}: {abilities.faults.get(layer, 'not there')}" for layer in sorted(missing))
-        raise SandboxUnavailable(
-            f"{tool.name} was not run: this machine cannot hold it ({reasons}); "
-            "without sandbox.mode: native it runs unheld"
-        )
-    if not isinstance(tool.permissions.network, bool) and tool.permissions.network.hosts:
-        raise SandboxUnavailable(
-            f"{tool.name} was not run: a network of named hosts is not held yet; give it network: false or true"
-        )
+        return ()
+    identity = (status.st_dev, status.st_ino)
+    return (*identity, status.st_mtime_ns) if path.endswith("/") else identity

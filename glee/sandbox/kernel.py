@@ -41,6 +41,7 @@ _MOVE_TO_EMPTY: Final = 0x40
 _DETACH: Final = 2
 _PARENT_DEATH: Final = 1
 _DUMPABLE: Final = 4
+_SUBREAPER: Final = 36
 _NO_NEW_PRIVILEGES: Final = 38
 _CAPABILITY_VERSION: Final = 0x2008_0522
 _NO_SYMLINKS: Final = 0x04
@@ -133,6 +134,11 @@ def close_from(first: int) -> None:
 
 def set_parent_death(number: int) -> None:
     call("prctl", _PARENT_DEATH, number, 0, 0, 0)
+
+
+def adopt_orphans() -> None:
+    """From here on, what a descendant leaves behind becomes a child of this process."""
+    call("prctl", _SUBREAPER, 1, 0, 0, 0)
 
 
 def set_dumpable(dumpable: bool) -> None:

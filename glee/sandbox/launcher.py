@@ -6,15 +6,18 @@ import contextlib
 import hashlib
 import os
 import select
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from glee.errors import SandboxUnavailable
 from glee.sandbox.compile import Abilities
@@ -28,11 +31,20 @@ _INLINE: Final = 60_000
 _START: Final = "import sys; sys.path.insert(0, sys.argv.pop(1)); from glee.sandbox.server import main; main()"
 
 
+class Spare(Struct, frozen=True):
+    """A jail that is used once. Whoever holds the line owns it."""
+
+    line: socket.socket
+    name: str
+
+
 class Launcher:
     """Starts the fork server when the first jail is needed, and another one if it died."""
 
     def __init__(self, folder: Path, *, layers: frozenset[str] | None = None) -> None:
         self._folder = folder
+        self.private = _name_private(folder)
+        """Where runs get folders of their own on a machine without mount namespaces."""
         self._wanted = layers
         self._lock = threading.Lock()
         self._server: _Server | None = None
@@ -41,8 +53,8 @@ class Launcher:
         with self._lock:
             return self._get_server().abilities
 
-    def take(self, plan: bytes) -> socket.socket:
-        """The line to a jail of this profile: one that waits, or one that is being made."""
+    def take(self, plan: bytes) -> Spare:
+        """A jail of this profile: one that waits, or one that is being made."""
         with self._lock:
             return self._get_server().take(plan)
 
@@ -56,7 +68,7 @@ class Launcher:
         if self._server is None or not self._server.is_alive():
             if self._server is not None:
                 self._server.close()
-            self._server = _Server(self._folder, self._wanted)
+            self._server = _Server(self._folder, self.private, self._wanted)
         return self._server
 
     def close(self) -> None:
@@ -67,13 +79,20 @@ class Launcher:
 
 
 class _Server:
-    def __init__(self, folder: Path, layers: frozenset[str] | None) -> None:
+    def __init__(self, folder: Path, private: Path, layers: frozenset[str] | None) -> None:
         self._pid = os.getpid()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._spares: dict[str, list[socket.socket]] = {}
+        self._private = private
+        view = folder / "view"
+        try:
+            view.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"the folder {view}, where jails are built, cannot be made: {error.strerror}; mend what is in its way"
+            ) from error
+        self._spares: dict[str, list[Spare]] = {}
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         package = Path(__file__).parents[2]
-        argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _START, str(package), str(theirs.fileno()), str(folder)]
+        argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _START, str(package), str(theirs.fileno()), str(view)]
         try:
             self._process = subprocess.Popen(
                 argv, env={}, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, start_new_session=True
@@ -92,22 +111,24 @@ class _Server:
         except (OSError, msgspec.DecodeError) as error:
             self.close()
             raise SandboxUnavailable("the fork server did not start; standard error says why") from error
-        if layers is None:
-            return abilities
-        return msgspec.structs.replace(abilities, layers=abilities.layers & layers)
+        if layers is not None:
+            abilities = msgspec.structs.replace(abilities, layers=abilities.layers & layers)
+        if "mount" not in abilities.layers:
+            _make_private(self._private, abilities)
+        return abilities
 
     def is_alive(self) -> bool:
         """False in a process forked from the engine's: the server belongs to the one that started it."""
         return self._pid == os.getpid() and self._process.poll() is None
 
-    def take(self, plan: bytes) -> socket.socket:
+    def take(self, plan: bytes) -> Spare:
         key = self._load(plan)
         spares = self._spares[key]
         while spares:
-            line = spares.pop(0)
-            if not _is_closed(line):
-                return line
-            line.close()
+            spare = spares.pop(0)
+            if not _is_closed(spare.line):
+                return spare
+            spare.line.close()
         return self._make(key)
 
     def refill(self, plan: bytes) -> None:
@@ -133,30 +154,50 @@ class _Server:
         return key
 
     def _forget(self, key: str) -> None:
-        for line in self._spares.pop(key):
-            line.close()
+        for spare in self._spares.pop(key):
+            spare.line.close()
         self._control.send(b"D" + key.encode())
 
-    def _make(self, key: str) -> socket.socket:
+    def _make(self, key: str) -> Spare:
+        name = os.urandom(8).hex()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            socket.send_fds(self._control, [b"J" + key.encode()], [theirs.fileno()])
+            socket.send_fds(self._control, [f"J{key} {name}".encode()], [theirs.fileno()])
         except BaseException:
             ours.close()
             raise
         finally:
             theirs.close()
-        return ours
+        return Spare(ours, name)
 
     def close(self) -> None:
-        for lines in self._spares.values():
-            for line in lines:
-                line.close()
+        for spares in self._spares.values():
+            for spare in spares:
+                spare.line.close()
         self._spares.clear()
         self._control.close()
         if self._pid == os.getpid():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PATIENCE)
+            if self._private.name.startswith(f"glee-{self._pid}-"):  # not that of the process this one was forked from
+                shutil.rmtree(self._private, ignore_errors=True)
+
+
+def _name_private(folder: Path) -> Path:
+    """Run by root, a run is nobody and cannot enter root's home, so it is given a place in the machine's /tmp."""
+    base = Path(tempfile.gettempdir()) if os.getuid() == 0 else folder
+    return base / f"glee-{os.getpid()}-{os.urandom(8).hex()}"
+
+
+def _make_private(private: Path, abilities: Abilities) -> None:
+    """What an engine that was killed left there goes first."""
+    for old in private.parent.glob("glee-*-*"):
+        pid = old.name.split("-")[1]
+        if old.lstat().st_uid == os.getuid() and pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(old, ignore_errors=True)
+    private.mkdir(mode=0o700, exist_ok=True)
+    if abilities.uid != os.getuid():
+        private.chmod(0o1733)  # its runs may make and remove what is theirs, and see no other's
 
 
 def _is_closed(line: socket.socket) -> bool:

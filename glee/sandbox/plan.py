@@ -22,6 +22,7 @@ ARITY: Final = {
     "late": 2,
     "fresh": 3,
     "processes": 1,
+    "private": 1,
     "version": 1,
     "rule": 2,
     "inside": 2,
@@ -42,6 +43,7 @@ mask PATH               nothing, where something of the machine would be
 late KIND PATH          what is at this path lies below a fresh folder, so it is put there for each run anew
 fresh BYTES MODE PATH   an empty folder in memory, for each run its own
 processes PATH          where /proc is
+private FOLDER          where there are no mounts: each run has a folder of its own in this one
 version N               of Landlock
 rule RIGHTS PATH        what Landlock allows below a path of the machine
 inside RIGHTS PATH      the same for a path that only this run has

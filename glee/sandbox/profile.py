@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from glee.sandbox import kernel, landlock
 from glee.sandbox.plan import Step
+from glee.sandbox.rights import WRITE
 from glee.sandbox.view import IdMap, View
 
 
@@ -22,19 +23,22 @@ class Profile:
         self.limits = {int(step[1]): int(step[2]) for step in steps if step[0] == "limit"}
         self.filter = bytes.fromhex(words["filter"][0]) if "seccomp" in layers else b""
         self.view = View(folder, steps, id_map) if "mount" in layers else None
+        self.private = words["private"][0] if "private" in words else None
         self._version = int(words["version"][0]) if "landlock" in layers else 0
         self._forbids_ports = words["ports"] == ("yes",)
         self._rules = [(int(step[1]), _open(step[2])) for step in steps if step[0] == "rule"] if self._version else []
         self._inside = [(int(step[1]), step[2]) for step in steps if step[0] == "inside"]
         self.ruleset = self._make_ruleset if self._version else None
 
-    def _make_ruleset(self) -> int:
+    def _make_ruleset(self, own: str | None) -> int:
         """For each run anew: some of its folders are its own."""
         ruleset = landlock.make_ruleset(self._version, ports=self._forbids_ports)
         for rights, file in self._rules:
             landlock.add_path(ruleset, self._version, file, rights)
         for rights, path in self._inside:
             landlock.add_path(ruleset, self._version, _open(path), rights)
+        if own is not None:
+            landlock.add_path(ruleset, self._version, _open(own), WRITE)
         return ruleset
 
     def remove(self) -> None:

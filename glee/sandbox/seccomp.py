@@ -52,33 +52,57 @@ _ALLOWED_NAMES: Final = """
 """
 ALLOWED: Final = frozenset(_ALLOWED_NAMES.split())
 _JUDGED: Final = ("clone", "ioctl", "personality", "prlimit64", "socketpair", "socket")
+Lack = Literal["files", "processes", "signals"]
+"""What nothing else keeps a run from: files that are not its own, other processes, signals to them."""
+
 _METADATA_NAMES: Final = """
-    chmod fchmodat fchmodat2 chown lchown fchownat utime utimes futimesat utimensat setxattr lsetxattr removexattr
-    lremovexattr setxattrat removexattrat
+    chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat utimensat setxattr lsetxattr
+    fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat inotify_init inotify_init1
+    inotify_add_watch
 """
 _METADATA: Final = frozenset(_METADATA_NAMES.split())
-"""What changes a file by its path and Landlock does not stop."""
-_SCHEDULING_NAMES: Final = """
-    setpriority ioprio_set sched_setaffinity sched_setscheduler sched_setparam sched_setattr
+"""What changes or watches a file that one may only read, or not even that, and Landlock does not stop."""
+_SIGNAL_NAMES: Final = """
+    kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal pidfd_open
 """
-_SCHEDULING: Final = frozenset(_SCHEDULING_NAMES.split())
+_SIGNALS: Final = frozenset(_SIGNAL_NAMES.split())
+_OF_ONESELF: Final = {
+    "setpriority": (0, 1),
+    "ioprio_set": (1,),
+    "sched_setaffinity": (0,),
+    "sched_setscheduler": (0,),
+    "sched_setparam": (0,),
+    "sched_setattr": (0,),
+}
+"""Scheduling, with the arguments that must be zero for it to be one's own."""
+_OWNERS: Final = {"fcntl": (8, 10, 15), "ioctl": (0x8901, 0x8902)}
+"""Requests that have the kernel send a signal to somebody: F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP."""
 
 
-def compile_filter(machine: str, net: Net, *, alone: bool = False) -> bytes:
-    """The filter for a machine. With `alone`, no namespace stands behind it, and it must refuse more."""
+def compile_filter(machine: str, net: Net, *, lacks: Collection[Lack] = ()) -> bytes:
+    """The filter for a machine. Where `lacks` says that no other layer holds something, it must refuse more."""
     table = numbers(machine)
-    allowed = ALLOWED - _METADATA - _SCHEDULING if alone else ALLOWED
+    allowed = ALLOWED - (_METADATA if "files" in lacks else frozenset())
+    allowed -= _SIGNALS if "signals" in lacks else frozenset()
+    judged = {*_JUDGED, *(_OF_ONESELF if "processes" in lacks else ())}
+    judged |= {"kill", *_OWNERS} if "signals" in lacks else set()
     program = Program()
     _check_machine(program, machine)
     labels = dict.fromkeys(table.values(), "forbidden")
     labels |= {table[name]: "allowed" for name in allowed if name in table}
-    labels |= {table[name]: name for name in _JUDGED}
+    labels |= {table[name]: name for name in judged}
     labels[table["clone3"]] = "unknown"  # its flags lie in memory where no filter sees them; libc falls back to clone
     search(program, labels, "unknown")
     _judge_clone(program)
-    _judge_ioctl(program)
+    _judge_requests(program, "ioctl", (*_TERMINAL_INPUT, *(_OWNERS["ioctl"] if "signals" in lacks else ())))
+    if "signals" in lacks:
+        _judge_requests(program, "fcntl", _OWNERS["fcntl"])
+        _judge_own(program, "kill", (0,))
+    if "processes" in lacks:
+        for name, arguments in _OF_ONESELF.items():
+            _judge_own(program, name, arguments)
     _judge_personality(program)
-    _judge_prlimit(program)
+    _judge_own(program, "prlimit64", (0,))
     _judge_sockets(program, net)
     for name, verdict in (("allowed", ALLOW), ("forbidden", refuse(errno.EPERM)), ("unknown", refuse(errno.ENOSYS))):
         program.label(name)
@@ -107,14 +131,14 @@ def _judge_clone(program: Program) -> None:
     program.answer(refuse(errno.EPERM))
 
 
-def _judge_ioctl(program: Program) -> None:
+def _judge_requests(program: Program, name: str, forbidden: Collection[int]) -> None:
     """The low half alone: the kernel looks at no more, so a high bit must not hide a forbidden one."""
-    program.label("ioctl")
+    program.label(name)
     program.load(argument(1))
-    for request in _TERMINAL_INPUT:
-        program.if_equal(request, "no ioctl")
+    for request in forbidden:
+        program.if_equal(request, f"no {name}")
     program.answer(ALLOW)
-    program.label("no ioctl")
+    program.label(f"no {name}")
     program.answer(refuse(errno.EPERM))
 
 
@@ -129,14 +153,15 @@ def _judge_personality(program: Program) -> None:
     program.answer(ALLOW)
 
 
-def _judge_prlimit(program: Program) -> None:
-    """Of the caller alone: limits of others, Glee's own process in the jail among them, are not its business."""
-    program.label("prlimit64")
-    program.load(argument(0))
-    program.if_equal(0, "own limits")
-    program.answer(refuse(errno.EPERM))
-    program.label("own limits")
+def _judge_own(program: Program, name: str, zeros: Collection[int]) -> None:
+    """Of the caller alone: that of others, Glee's own process in the jail among them, is not its business."""
+    program.label(name)
+    for number in zeros:
+        program.load(argument(number))
+        program.if_equal(0, None, f"no {name}")
     program.answer(ALLOW)
+    program.label(f"no {name}")
+    program.answer(refuse(errno.EPERM))
 
 
 def _judge_sockets(program: Program, net: Net) -> None:

@@ -2,7 +2,7 @@
 
     engine ◄── what can be held here, once, as JSON
     engine ──► "P key" and a file with the steps of a profile
-    engine ──► "J key" and the socket of one run: a jail is made and waits at that socket
+    engine ──► "J key name" and the socket of one run: a jail of that name is made and waits at that socket
     engine ──► "D key": the profile is not needed any more
 
 It runs in an interpreter with the standard library alone and an empty environment, and ends with its engine.
@@ -17,11 +17,12 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from glee.sandbox import jailed, kernel, landlock, namespaces
-from glee.sandbox.plan import decode_steps
+from glee.sandbox import jailed, kernel, landlock, namespaces, rights
+from glee.sandbox.offspring import count_threads
+from glee.sandbox.plan import Step, decode_steps
 from glee.sandbox.profile import Profile
 from glee.sandbox.syscalls import machine
 
@@ -48,8 +49,9 @@ class Server:
         self._try("seccomp", lambda: _in_child(_lay_filter))
         self._try("landlock", self._find_landlock)
         self._try("user", lambda: _in_child(self._enter_user))
-        self._try("mount", self._leave_the_machine)
+        self._try("mount", lambda: _in_child(self._leave_the_machine))
         if "mount" in self._layers:
+            self._leave_the_machine()
             self._try("ipc", lambda: _in_child(lambda: kernel.unshare(kernel.NEW_IPC)))
             self._try("net", self._make_network)
             self._try("pid", lambda: _in_child(lambda: None, kernel.NEW_PIDS))
@@ -100,6 +102,7 @@ class Server:
             "landlock": self._landlock,
             "uid": self._identity[0],
             "gid": self._identity[1],
+            "running": 0 if "user" in self._layers else count_threads(self._identity[0]),
             "faults": self._faults,
         }
         self._control.send(json.dumps(words).encode())
@@ -109,11 +112,11 @@ class Server:
             data, files, _, _ = socket.recv_fds(self._control, 4096, 1)
             if not data:
                 return
-            word, key = data[:1], data[1:].decode()
+            word, (key, *name) = data[:1], data[1:].decode().split()
             if word == b"P":
                 self._profiles[key] = self._load(key, files[0])
             elif word == b"J":
-                self._make_jail(key, socket.socket(fileno=files.pop()))
+                self._make_jail(key, name[0], socket.socket(fileno=files.pop()))
             elif word == b"D":
                 self._forget(key)
             for file in files:
@@ -125,9 +128,24 @@ class Server:
             steps = list(decode_steps(stream.read()))
         try:
             folder = f"{self._folder}/{key}"
+            if self._is_root and ("layer", "mount") not in steps:
+                _in_child(lambda: self._check_reach(steps))
             return Profile(folder, steps, id_map=self._find_id_map, empty_network=self._empty_network)
         except OSError as error:
             return str(error)
+
+    def _check_reach(self, steps: Sequence[Step]) -> None:
+        """Without mounts nothing can be shown to the run's identity as its own, so it must have the rights itself."""
+        namespaces.become(*self._identity)
+        for step in steps:
+            if step[0] != "rule":
+                continue
+            writes = int(step[1]) == rights.WRITE
+            if not os.access(step[2], os.R_OK | (os.W_OK if writes else 0)):
+                raise OSError(
+                    f"Glee is run by root, so the tool runs as user {self._identity[0]}, who may not "
+                    f"{'write to' if writes else 'read'} {step[2]}; run Glee as an ordinary user, or open the path"
+                )
 
     def _forget(self, key: str) -> None:
         profile = self._profiles.pop(key, None)
@@ -143,7 +161,7 @@ class Server:
             self._id_maps[owner] = namespaces.make_id_map(owner, self._identity)
         return self._id_maps[owner]
 
-    def _make_jail(self, key: str, line: socket.socket) -> None:
+    def _make_jail(self, key: str, name: str, line: socket.socket) -> None:
         profile = self._profiles.get(key, "its profile was not loaded")
         try:
             if isinstance(profile, str):
@@ -151,7 +169,7 @@ class Server:
             if kernel.clone(profile.flags) == 0:
                 self._control.close()
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                jailed.keep(profile, line)
+                jailed.keep(profile, line, name)
         except OSError as error:
             with contextlib.suppress(OSError):
                 line.send(b"E" + str(error).encode("utf-8", "replace")[:1000])

@@ -121,3 +121,7 @@ def _resolve_existing(text: str, place: Place) -> Path:
 
 def _sorted(paths: Iterable[Path]) -> tuple[str, ...]:
     return tuple(sorted(map(os.fspath, paths)))
+
+
+def is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

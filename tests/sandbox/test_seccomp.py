@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from glee.sandbox.bpf import ALLOW, KILL, refuse
-from glee.sandbox.seccomp import ALLOWED, Net, compile_filter
+from glee.sandbox.seccomp import ALLOWED, Lack, Net, compile_filter
 from glee.sandbox.syscalls import numbers
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -112,8 +112,26 @@ def test_sockets_are_judged_by_family_and_type(arguments: list[int], open_verdic
     assert judge(compile_filter("x86_64", "none"), MACHINES["x86_64"], number, *arguments) == NO_FAMILY
 
 
-def test_alone_the_filter_refuses_what_landlock_does_not_see() -> None:
-    program, table = compile_filter("x86_64", "none", alone=True), numbers("x86_64")
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    ("lack", "name", "arguments", "verdict"),
+    [
+        *(("files", name, [], FORBIDDEN) for name in ("fchmodat", "fchmod", "fchownat", "utimensat", "setxattr")),
+        *(("processes", name, [0, 0], ALLOW) for name in ("setpriority", "sched_setaffinity")),
+        *(("processes", name, [7, 7], FORBIDDEN) for name in ("setpriority", "sched_setaffinity", "ioprio_set")),
+        ("signals", "kill", [0, 15], ALLOW),
+        ("signals", "kill", [7, 15], FORBIDDEN),
+        ("signals", "kill", [0xFFFF_FFFF, 15], FORBIDDEN),
+        ("signals", "tgkill", [7, 7, 15], FORBIDDEN),
+        ("signals", "fcntl", [3, 8, 7], FORBIDDEN),
+        ("signals", "fcntl", [3, 2, 1], ALLOW),
+        ("signals", "ioctl", [3, 0x8901, 7], FORBIDDEN),
+    ],
+)
+def test_what_no_other_layer_holds_the_filter_refuses(
+    machine: str, lack: Lack, name: str, arguments: list[int], verdict: int
+) -> None:
+    number = numbers(machine)[name]
 
-    for name in ("chmod", "fchmodat", "chown", "utimensat", "setxattr", "setpriority", "sched_setaffinity"):
-        assert judge(program, MACHINES["x86_64"], table[name]) == FORBIDDEN, name
+    assert judge(compile_filter(machine, "none", lacks={lack}), MACHINES[machine], number, *arguments) == verdict
+    assert judge(compile_filter(machine, "none"), MACHINES[machine], number, *arguments) == ALLOW

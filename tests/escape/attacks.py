@@ -1,0 +1,226 @@
+"""What a run that was granted nothing tries, and a world around it that is worth reaching."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from glee.compose import compose_jails
+from glee.definitions.result import Result
+from glee.engine import Engine
+from glee.sandbox.syscalls import machine, numbers
+from glee.testing import Project, manifest
+
+READING = {
+    "a file outside": "open(OUTSIDE + '/secret').read()",
+    "a file outside by a relative path": "open(os.path.relpath(OUTSIDE, '.') + '/secret').read()",
+    "the users": "open('/etc/passwd').read()",
+    "their passwords": "open('/etc/shadow').read()",
+    "home folders": "open('/home/' + os.listdir('/home')[0] + '/.profile').read()",
+    "root's home": "open('/root/.profile').read()",
+    "the project": "open(PROJECT + '/private').read()",
+    "Glee's settings": "open(PROJECT + '/.glee/config.yml').read()",
+    "a link to it": "(os.symlink(OUTSIDE + '/secret', TMP + '/s'), open(TMP + '/s').read())",
+    "a hard link to it": "os.link(OUTSIDE + '/secret', TMP + '/h')",
+    "through the root of a process": "open('/proc/self/root/etc/passwd').read()",
+    "through the root of process one": "open('/proc/1/root/etc/passwd').read()",
+    "the environment of process one": "open('/proc/1/environ').read()",
+    "the memory of process one": "open('/proc/1/mem', 'rb').read(1)",
+    "the files of process one": "os.listdir('/proc/1/fd')",
+    "the environment of the host": "open(f'/proc/{HOST}/environ').read()",
+    "what is known of it": "os.stat(OUTSIDE)",
+    "the machine's settings": "open('/proc/sys/kernel/core_pattern').read()",
+    "devices": "os.listdir('/sys')",
+    "private keys": "os.listdir('/etc/ssl/private')[0]",
+}
+WRITING = {
+    "a file outside": "open(OUTSIDE + '/new', 'w')",
+    "the system": "open('/usr/new', 'w')",
+    "the root": "open('/new', 'w')",
+    "the project": "open(PROJECT + '/new', 'w')",
+    "the tool itself": "open(os.path.join(PROJECT, '.glee/tools/attack/tool.yml'), 'a')",
+    "its own module": "open(os.path.join(PROJECT, 'attack.py'), 'a')",
+    "a mode": "os.chmod(OUTSIDE + '/secret', 0o777)",
+    "a time": "os.utime(OUTSIDE + '/secret')",
+    "an attribute": "os.setxattr(OUTSIDE + '/secret', 'user.x', b'x')",
+    "a length": "os.truncate(OUTSIDE + '/secret', 0)",
+    "a device": "os.mknod(TMP + '/null', 0o20666, os.makedev(1, 3))",
+    "a folder": "os.mkdir('/etc/new')",
+    "a name": "os.rename('/usr/bin', '/usr/nib')",
+}
+NETWORK = {
+    "the host's loopback": "socket.create_connection(('127.0.0.1', PORT), 2)",
+    "a datagram to it": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', PORT))",
+    "IPv6": "socket.socket(socket.AF_INET6)",
+    "a name": "socket.getaddrinfo('localhost', 80)[0][4] and socket.create_connection(('localhost', PORT), 2)",
+    "a socket with a path": "socket.socket(socket.AF_UNIX).connect(OUTSIDE + '/socket')",
+    "a socket without one": "socket.socket(socket.AF_UNIX).connect(ABSTRACT)",
+    "netlink": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
+    "packets": "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+    "raw": "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
+    "the hypervisor": "socket.socket(socket.AF_VSOCK)",
+    "several paths": "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)",
+}
+PROCESSES = {
+    "a signal to the host": "os.kill(HOST, 0)",
+    "a signal to process one": "(os.kill(1, 9), time.sleep(0.2), open('/proc/1/stat').read() and refused())",
+    "its limits": "resource.prlimit(HOST, resource.RLIMIT_CORE)",
+    "the limits of process one": "resource.prlimit(1, resource.RLIMIT_NOFILE, (9, 9))",
+    "its priority": "os.setpriority(os.PRIO_PROCESS, HOST, 19)",
+    "to be root": "os.setuid(0)",
+    "to already be root": "os.getuid() and refused()",
+    "other groups": "os.setgroups([0])",
+    "descriptors of others": "[n for n in os.listdir('/proc/self/fd') if int(n) > 5] or refused()",
+    "a setuid program": "os.stat('/usr/bin/su') and subprocess.run(['/usr/bin/su', '-c', 'id'], check=True)",
+    "to leave its limits": "resource.setrlimit(resource.RLIMIT_NPROC, (10**6, 10**6))",
+}
+CALLS = {
+    "mount": "call('mount', b'x', b'/tmp', b'tmpfs', 0, 0)",
+    "umount2": "call('umount2', b'/tmp', 2)",
+    "pivot_root": "call('pivot_root', b'/tmp', b'/tmp')",
+    "chroot": "os.chroot('/tmp')",
+    "unshare": "call('unshare', 0x10000000)",
+    "clone into a namespace": "call('clone', 0x10000000 | 17, 0, 0, 0, 0) or os._exit(0)",
+    "clone3": "call('clone3', 0, 0)",
+    "setns": "call('setns', 0, 0)",
+    "ptrace": "call('ptrace', 16, 1, 0, 0)",
+    "process_vm_readv": "call('process_vm_readv', 1, 0, 0, 0, 0, 0)",
+    "bpf": "call('bpf', 0, 0, 0)",
+    "io_uring_setup": "call('io_uring_setup', 1, ctypes.create_string_buffer(200))",
+    "keyctl": "call('keyctl', 0, -3, 0)",
+    "add_key": "call('add_key', b'user', b'x', b'x', 1, -3)",
+    "userfaultfd": "call('userfaultfd', 1)",
+    "perf_event_open": "call('perf_event_open', ctypes.create_string_buffer(200), 0, -1, -1, 0)",
+    "personality": "call('personality', 0x0040000)",
+    "open_by_handle_at": "call('open_by_handle_at', 0, 0, 0)",
+    "name_to_handle_at": "call('name_to_handle_at', -100, b'/', bytes(200), bytes(8), 0)",
+    "kexec_load": "call('kexec_load', 0, 0, 0, 0)",
+    "init_module": "call('init_module', 0, 0, b'')",
+    "swapon": "call('swapon', b'/tmp/x', 0)",
+    "reboot": "call('reboot', 0, 0, 0, 0)",
+    "fanotify_init": "call('fanotify_init', 0, 0)",
+    "open_tree": "call('open_tree', -100, b'/', 1)",
+    "fsopen": "call('fsopen', b'tmpfs', 0)",
+    "memfd_secret": "call('memfd_secret', 0)",
+    "typing into a terminal": "fcntl.ioctl(0, 0x5412, b'x')",
+    "shared memory of System V": "call('shmget', 1234, 4096, 0o1600)",
+}
+ATTACKS = {
+    f"{kind}: {name}": code
+    for kind, attacks in {
+        "reading": READING,
+        "writing": WRITING,
+        "network": NETWORK,
+        "processes": PROCESSES,
+        "calls": CALLS,
+    }.items()
+    for name, code in attacks.items()
+}
+PROGRAM = """#!{python} -I
+import ctypes, fcntl, os, resource, socket, subprocess, sys, time
+
+NUMBERS = {numbers}
+OUTSIDE, PROJECT, ABSTRACT = {outside!r}, {project!r}, {abstract!r}
+PORT, HOST = {port}, {host}
+TMP = os.environ["TMPDIR"]
+
+
+def refused():
+    raise PermissionError("it is not so")
+
+
+def call(name, *arguments):
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    values = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    result = libc.syscall(ctypes.c_long(NUMBERS[name]), *values)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+try:
+    print("escaped:", repr(eval(sys.argv[1])))
+except (OSError, ValueError, subprocess.CalledProcessError, IndexError) as error:
+    print("held:", type(error).__name__)
+"""
+
+
+Attack = Callable[[str], Result]
+
+
+@contextlib.contextmanager
+def prison(layers: frozenset[str] | None) -> Iterator[Attack]:
+    """A project whose tool may do nothing but run the code it is given, held by these layers and no others.
+
+    In a folder that anybody can enter: run by root and without mounts, a run has only the rights of a stranger.
+    """
+    base = Path(tempfile.mkdtemp(prefix="prison-"))
+    base.chmod(0o755)
+    try:
+        with contextlib.ExitStack() as opened:
+            project = _build(base, opened)
+            engine = opened.enter_context(project.open())
+            hold_with(engine, layers)
+            yield lambda code: engine.call_sync("attack", {"code": code})
+            _check_outside(base / "outside")
+    finally:
+        shutil.rmtree(base)
+
+
+def hold_with(engine: Engine, layers: frozenset[str] | None) -> None:
+    """Has the engine use these layers alone, even where they are not enough to hold anything."""
+    runners = engine._parts.runners
+    runners._jails = compose_jails(runners._settings, layers=layers, minimum="none")  # type: ignore[attr-defined]
+
+
+def _build(base: Path, opened: contextlib.ExitStack) -> Project:
+    outside = base / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("a secret of the host")
+    project = Project(base / "held")
+    project.configure("")
+    project.write("private", "of the project")
+    server = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+    for address in (str(outside / "socket"), f"\0{base.name}"):
+        listener = opened.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(address)
+        listener.listen()
+    program = PROGRAM.format(
+        python=_find_python(),
+        numbers=numbers(machine() or "x86_64"),
+        outside=str(outside),
+        project=str(project.root),
+        abstract=f"\0{base.name}",
+        port=server.getsockname()[1],
+        host=os.getpid(),
+    )
+    project.write("attack.py", program, executable=True)
+    schema = {"type": "object", "properties": {"code": {"type": "string"}}}
+    execution = {"entrypoint": "./attack.py", "args": ["${code}"]}
+    project.add_tool("attack", manifest("attack", "command", execution, inputs={"schema": schema}))
+    return project
+
+
+def _find_python() -> str:
+    """The system's, where it is there: root's own may lie in a home that nobody else can enter."""
+    return "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
+
+
+def is_held(result: Result) -> bool:
+    """It said so itself, or the kernel ended it."""
+    if result.error is not None:
+        return result.error.code == "exit_code"
+    return str(result.output).startswith("held: ")
+
+
+def _check_outside(outside: Path) -> None:
+    assert (outside / "secret").read_text() == "a secret of the host"
+    assert sorted(path.name for path in outside.iterdir()) == ["secret", "socket"]
+    assert (outside / "secret").stat().st_mode & 0o777 == 0o644
