@@ -110,6 +110,8 @@ class Runners(dict[str, Any]):
         self._jails: Jails | None = None
 
     def close(self) -> None:
+        if "python" in self:
+            self["python"].close()
         if self._jails is not None:
             self._jails.close()
 

@@ -46,7 +46,7 @@ class JailedProcess:
 
     def is_over(self) -> bool:
         assert self._line is not None
-        news = self._receive()
+        news = receive(self._line)
         if news == b"R":
             self._is_ready = True
             return False
@@ -62,13 +62,6 @@ class JailedProcess:
             )
         happened = "it may have done part of its work" if self._is_ready else "nothing was run, call again"
         raise SandboxUnavailable(f"the jail was ended from outside; {happened}")
-
-    def _receive(self) -> bytes:
-        assert self._line is not None
-        for _ in range(2):  # a reset comes before the words that were sent ahead of it
-            with contextlib.suppress(ConnectionError):
-                return self._line.recv(2000)
-        return b""
 
     def collect(self, drain: Callable[[], bool]) -> int:
         """All that could write is gone already."""
@@ -86,13 +79,21 @@ class JailedProcess:
         self.exit_file = None
         whole = True
         if self._status is None:
-            whole = _end(line)
+            whole = end_jail(line)
         line.close()
         self._jail.refill()
         return whole
 
 
-def _end(line: socket.socket) -> bool:
+def receive(line: socket.socket) -> bytes:
+    """The next words; none once the other side is gone."""
+    for _ in range(2):  # a reset comes before the words that were sent ahead of it
+        with contextlib.suppress(ConnectionError):
+            return line.recv(65_536)
+    return b""
+
+
+def end_jail(line: socket.socket) -> bool:
     """Tells process one to end everything, and waits until it says that it did."""
     with contextlib.suppress(OSError):
         line.shutdown(socket.SHUT_WR)

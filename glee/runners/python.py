@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+
 from glee.definitions.json_text import decode_json, encode_json
 from glee.definitions.placeholder import fill_value
 from glee.definitions.tool import PythonExec
@@ -17,14 +19,17 @@ from glee.runners.arguments import with_secrets
 from glee.runners.jailed import JailedProcess
 from glee.runners.plain import PlainProcess
 from glee.runners.processes import SHOWN, Finished, Process, run_process
-from glee.sandbox.jails import Jails
+from glee.runners.templates import Template, TemplateProcess, Templates
+from glee.sandbox.jails import Jail, Jails
 
-_CHILD: Final = str(Path(__file__).with_name("python_child.py"))
+_CHILD: Final = Path(__file__).resolve().with_name("python_child.py")
+_TEMPLATE: Final = _CHILD.with_name("python_template.py")
 
 
 class PythonRunner:
     def __init__(self, jails: Jails | None, *, search_path: str, locale: dict[str, str]) -> None:
         self._jails = jails
+        self._templates = Templates()
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
 
     async def run(self, run: Run) -> Outcome:
@@ -35,13 +40,14 @@ class PythonRunner:
             raise Unavailable(
                 f"there is no interpreter at {execution.venv}/bin/python; `glee lint` says how to make it"
             )
-        process = self._make_process(run, execution, interpreter)
+        template = self._find_template(run, execution, interpreter)
+        process = self._make_process(run, execution, interpreter, template)
         run.held(process.isolation)
         request = _in_memory(encode_json(_request(run, execution)))
         try:
             finished = await run_process(
                 process,
-                [str(interpreter), "-I", "-X", "utf8", _CHILD],
+                _command(interpreter),
                 cwd=run.root / execution.cwd,
                 env={**self._environment, **run.secrets},
                 timeout=run.timeout,
@@ -52,14 +58,54 @@ class PythonRunner:
             )
         finally:
             os.close(request)
+            if template is not None:
+                template.prepare()
         return _outcome(run, execution, finished)
 
-    def _make_process(self, run: Run, execution: PythonExec, interpreter: Path) -> Process:
+    def _make_process(self, run: Run, execution: PythonExec, interpreter: Path, template: _Warm | None) -> Process:
         if self._jails is None:
             return PlainProcess()
-        cwd = run.root / execution.cwd
-        needs = {Path(_CHILD).resolve(), *_find_package(run, execution)}
-        return JailedProcess(self._jails.get(run.tool, interpreter, cwd=cwd, needs=needs))
+        waiting = template.take() if template is not None else None
+        if waiting is not None:
+            return TemplateProcess(waiting, self._templates)
+        return JailedProcess(self._get_jail(self._jails, run, execution, interpreter))
+
+    def _get_jail(
+        self, jails: Jails, run: Run, execution: PythonExec, interpreter: Path, *, forks: bool = False
+    ) -> Jail:
+        needs = {_CHILD, *((_TEMPLATE,) if forks else ()), *_find_package(run, execution)}
+        return jails.get(run.tool, interpreter, cwd=run.root / execution.cwd, needs=needs, forks=forks)
+
+    def _find_template(self, run: Run, execution: PythonExec, interpreter: Path) -> _Warm | None:
+        """None for a tool with secrets: a template would have imported its module without them, or for all calls."""
+        if self._jails is None or run.tool.permissions.secrets or not self._jails.abilities().can_fork:
+            return None
+        jail = self._get_jail(self._jails, run, execution, interpreter, forks=True)
+        request = {"module": execution.module, "function": execution.function, "path": _search_folders(run, execution)}
+        return _Warm(self._templates, jail, _command(interpreter), self._environment, request)
+
+    def close(self) -> None:
+        self._templates.close()
+
+
+class _Warm(Struct, frozen=True):
+    """Where the templates of one tool are, and how to start one."""
+
+    templates: Templates
+    jail: Jail
+    argv: list[str]
+    env: dict[str, str]
+    request: dict[str, Any]
+
+    def take(self) -> Template | None:
+        return self.templates.take(self.jail)
+
+    def prepare(self) -> None:
+        self.templates.prepare(self.jail, self.argv, self.env, self.request)
+
+
+def _command(interpreter: Path) -> list[str]:
+    return [str(interpreter), "-I", "-X", "utf8", str(_CHILD)]
 
 
 def _request(run: Run, execution: PythonExec) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Runs inside the tool's own interpreter: calls one function and writes what came of it to a descriptor.
 
-Started as a script with the descriptor's number; the request is JSON on standard input. It imports
+Started as a script with the descriptor's number; the request is JSON on standard input. With the word
+`template` it imports the module once, and forks for each call; `python_template` has that part. It imports
 nothing of Glee, because the tool's interpreter need not have it, and nothing newer than Python 3.8.
 """
 
@@ -16,27 +17,37 @@ import traceback  # noqa: E402
 
 def main(channel):
     os.set_inheritable(channel, False)
+    request = read_request()
+    sys.path[:0] = request["path"]
+    answer(channel, request, lambda: find(request["module"], request["function"], request["path"]))
+
+
+def read_request():
     request = json.load(sys.stdin)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    sys.path[:0] = request["path"]
+    os.close(null)
+    return request
+
+
+def answer(channel, request, find_function):
     step = "importing " + request["module"]
     try:
-        function = find(request["module"], request["function"], request["path"])
+        function = find_function()
         step = request["function"]
         value = call(function, request)
         step = "writing what " + request["function"] + " returned as JSON"
-        answer = json.dumps({"value": value}, default=plain, allow_nan=False, ensure_ascii=False)
+        text = json.dumps({"value": value}, default=plain, allow_nan=False, ensure_ascii=False)
     except Missing as error:
-        answer = json.dumps({"missing": str(error)}, ensure_ascii=False)
+        text = json.dumps({"missing": str(error)}, ensure_ascii=False)
     except BaseException as error:
-        answer = json.dumps({**describe(error), "step": step}, ensure_ascii=False)
+        text = json.dumps({**describe(error), "step": step}, ensure_ascii=False)
     try:
         sys.stdout.flush()
     except Exception:  # noqa: S110 the function closed or replaced it
         pass
     with open(channel, "w", encoding="utf-8", errors="replace") as file:
-        file.write(answer)
+        file.write(text)
 
 
 def call(function, request):
@@ -100,4 +111,10 @@ def describe(error):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    if sys.argv[2:] == ["template"]:
+        sys.path.insert(0, sys.argv[0].rpartition("/")[0])
+        template = importlib.import_module("python_template")
+        del sys.path[0]
+        template.main(int(sys.argv[1]), sys.modules["__main__"])
+    else:
+        main(int(sys.argv[1]))

@@ -23,6 +23,8 @@ FULL: Final = frozenset({"user", "mount", "pid", "net", "ipc", "landlock", "secc
 _FILES_SINCE: Final = 3
 """Before this version Landlock does not keep a file from being emptied."""
 _SIGNALS_SINCE: Final = 6
+DOOR: Final = 3128
+"""The port inside a jail behind which the way out to named hosts is."""
 _MB: Final = 1024 * 1024
 
 
@@ -48,13 +50,18 @@ class Abilities(Struct, frozen=True, kw_only=True):
         files = "mount" in self.layers or ("landlock" in self.layers and self.landlock >= _FILES_SINCE)
         return "reduced" if files and "seccomp" in self.layers else None
 
+    @property
+    def can_fork(self) -> bool:
+        """True where several runs of one template can be kept from each other, one after the other."""
+        return self.layers >= FULL | {"proc"} and self.landlock >= _SIGNALS_SINCE
+
     def explain(self) -> str:
         missing = sorted(FULL - self.layers)
         return "; ".join(f"{layer}: {self.faults.get(layer, 'not there')}" for layer in missing)
 
 
-def compile_steps(spec: Spec, abilities: Abilities, *, private: str) -> list[Step]:
-    """`private` is where runs that have no mounts get a folder of their own."""
+def compile_steps(spec: Spec, abilities: Abilities, *, private: str, forks: bool = False) -> list[Step]:
+    """`private` is where runs that have no mounts get a folder of their own; `forks` is for a template of many runs."""
     mounts = Mounts(spec)
     layers = abilities.layers
     steps: list[Step] = [("layer", layer) for layer in sorted(layers)]
@@ -66,8 +73,11 @@ def compile_steps(spec: Spec, abilities: Abilities, *, private: str) -> list[Ste
         steps += [("private", private), *rules_alone(spec, mounts)]
     steps += _limits(spec.bounds, 0 if "user" in layers else 2 * abilities.running)
     net: Net = "none" if spec.network == "none" else "open"
-    steps += [("net", net), ("filter", compile_filter(abilities.machine, net, lacks=_lacks(abilities)).hex())]
-    steps += [("version", str(abilities.landlock)), ("ports", "yes" if net == "none" else "no")]
+    steps.append(("filter", compile_filter(abilities.machine, net, lacks=_lacks(abilities, forks)).hex()))
+    steps += [("net", spec.network), ("version", str(abilities.landlock))]
+    steps.append(("ports", "no" if spec.network == "open" else "yes"))
+    if spec.network == "hosts":
+        steps.append(("door", str(DOOR)))
     return steps
 
 
@@ -80,9 +90,9 @@ def _view(spec: Spec, mounts: Mounts, abilities: Abilities) -> Iterator[Step]:
         yield ("processes", "/proc")
 
 
-def _lacks(abilities: Abilities) -> set[Lack]:
-    """What only the filter is left to hold."""
-    lacks: set[Lack] = set()
+def _lacks(abilities: Abilities, forks: bool) -> set[Lack]:
+    """What only the filter is left to hold. Runs of one template share a process namespace."""
+    lacks: set[Lack] = {"processes"} if forks else set()
     if "mount" not in abilities.layers:
         lacks.add("files")
     if "pid" not in abilities.layers:
@@ -106,10 +116,6 @@ def check_level(name: str, spec: Spec, abilities: Abilities, minimum: Minimum) -
         raise SandboxUnavailable(
             f"{name} was not run: sandbox.minimum is full, and this machine lacks {abilities.explain()}; "
             "`glee doctor` says what would help, or set sandbox.minimum: reduced in your own config"
-        )
-    if spec.network == "hosts":
-        raise SandboxUnavailable(
-            f"{name} was not run: a network of named hosts is not held yet; give it network: false or true"
         )
     if spec.network == "hosts" and not {"mount", "net"} <= abilities.layers:
         raise SandboxUnavailable(

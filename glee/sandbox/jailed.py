@@ -1,6 +1,7 @@
 """Inside a jail: process one, which keeps it, and the run, which locks itself in and waits for its program.
 
     engine ──► a request and its standard streams             (the run reads it, and becomes the program)
+    engine ◄── "L" and a socket: where the run can knock whose network ends at named hosts
     engine ◄── "R"          everything holds; from here on a program may run
     engine ◄── "E reason"   it could not be set up, so nothing ran
     engine ◄── "F number"   the program could not be started, with the system's number of the error
@@ -40,6 +41,9 @@ def keep(profile: Profile, line: socket.socket, name: str) -> NoReturn:
             kernel.adopt_orphans()
         if profile.net is not None:
             kernel.call("setns", profile.net, kernel.NEW_NET)
+        if profile.door is not None:
+            with namespaces.open_door(profile.door) as door:
+                socket.send_fds(line, [b"L"], [door.fileno()])
         if profile.view is not None:
             profile.view.enter()
         if own is not None:

@@ -59,11 +59,14 @@ class Jails:
         self._bounds = bounds
         self._search_path = search_path
         self._minimum = minimum
-        self._known: dict[tuple[Tool, Path], _Known] = {}
+        self._known: dict[tuple[Tool, Path, bool], _Known] = {}
 
-    def get(self, tool: Tool, program: Path, *, cwd: Path, needs: Iterable[Path] = ()) -> Jail:
-        """The jail for a tool's program. Whatever cannot be held is refused here, before anything runs."""
-        known = self._known.get((tool, program))
+    def get(self, tool: Tool, program: Path, *, cwd: Path, needs: Iterable[Path] = (), forks: bool = False) -> Jail:
+        """The jail for a tool's program. Whatever cannot be held is refused here, before anything runs.
+
+        With `forks`, for a template that many runs are forked from, one after the other.
+        """
+        known = self._known.get((tool, program, forks))
         if known is not None and known.stamp == _stamp(path for path, _ in known.stamp):
             return known.jail
         abilities = self._launcher.abilities()
@@ -74,7 +77,7 @@ class Jails:
         carved = () if "mount" in abilities.layers else find_carved(spec, Mounts(spec))
         stamp = _stamp({str(program), *map(str, self._place.guarded), *_paths(spec), *self._granted(tool)}, carved)
         private = self._launcher.private
-        steps = [*compile_steps(spec, abilities, private=str(private)), ("stamp", repr(stamp))]
+        steps = [*compile_steps(spec, abilities, private=str(private), forks=forks), ("stamp", repr(stamp))]
         jail = Jail(
             launcher=self._launcher,
             plan=encode_steps(steps),
@@ -82,7 +85,7 @@ class Jails:
             isolation=Isolation(level=level),
             private=None if "mount" in abilities.layers else private,
         )
-        self._known[(tool, program)] = _Known(jail, stamp)
+        self._known[(tool, program, forks)] = _Known(jail, stamp)
         return jail
 
     def abilities(self) -> Abilities:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from collections.abc import Iterable
 from typing import Final
 
 from glee.sandbox.kernel import call
@@ -49,11 +48,10 @@ def add_path(ruleset: int, version: int, file: int, rights: int) -> None:
     call("landlock_add_rule", ruleset, 1, struct.pack("=Qi", rights & known, file), 0)
 
 
-def add_ports(ruleset: int, version: int, ports: Iterable[int]) -> None:
-    """Allows TCP connections to these ports."""
+def add_port(ruleset: int, version: int, port: int) -> None:
+    """Allows TCP connections to a port."""
     if version >= _PORTS_SINCE:
-        for port in ports:
-            call("landlock_add_rule", ruleset, 2, struct.pack("=QQ", 2, port), 0)
+        call("landlock_add_rule", ruleset, 2, struct.pack("=QQ", 2, port), 0)
 
 
 def restrict(ruleset: int) -> None:

@@ -29,6 +29,7 @@ ARITY: Final = {
     "ports": 1,
     "limit": 2,
     "net": 1,
+    "door": 1,
     "filter": 1,
     "stamp": 1,
 }
@@ -49,7 +50,8 @@ rule RIGHTS PATH        what Landlock allows below a path of the machine
 inside RIGHTS PATH      the same for a path that only this run has
 ports yes|no            whether Landlock forbids TCP
 limit RESOURCE VALUE    a resource limit
-net none|open           no network, or the machine's
+net none|open|hosts     no network, the machine's, or one of its own that holds nothing but the door
+door PORT               where that network has a listener, which is handed to the engine
 filter HEX              the system call filter
 stamp TEXT              nothing; it tells apart plans whose paths are the same and what is there is not
 """

@@ -19,6 +19,9 @@ class Profile:
         self.flags = sum(flag for name, flag in _NAMESPACES.items() if name in layers)
         self.becomes = (uid, gid) if os.getuid() == 0 else None
         self.own_user = "user" in layers
+        self.door = int(words["door"][0]) if "door" in words else None
+        if self.door is not None:
+            self.flags |= kernel.NEW_NET
         self.net = empty_network if "net" in layers and words["net"] == ("none",) else None
         self.limits = {int(step[1]): int(step[2]) for step in steps if step[0] == "limit"}
         self.filter = bytes.fromhex(words["filter"][0]) if "seccomp" in layers else b""
@@ -39,6 +42,8 @@ class Profile:
             landlock.add_path(ruleset, self._version, _open(path), rights)
         if own is not None:
             landlock.add_path(ruleset, self._version, _open(own), WRITE)
+        if self.door is not None:
+            landlock.add_port(ruleset, self._version, self.door)
         return ruleset
 
     def remove(self) -> None:

@@ -15,6 +15,7 @@ RUNTIME: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"
 _DEPTH: Final = 4
 _HEAD: Final = 4096
 _LIBRARIES: Final = 64
+_LINKS: Final = 40
 
 
 def find_needs(program: Path, search_path: str, depth: int = _DEPTH) -> set[Path]:
@@ -23,8 +24,7 @@ def find_needs(program: Path, search_path: str, depth: int = _DEPTH) -> set[Path
         return set()
     real = program.resolve()
     needs = set() if _is_runtime(real) else {real}
-    if program.parent.resolve() != real.parent and not _is_runtime(program.parent.resolve()):
-        needs.add(program.parent.resolve() / program.name)
+    needs |= {link for link in _links(program) if not _is_runtime(link)}
     needs |= _python_folders(program)
     head = _read_head(real)
     if head.startswith(b"#!"):
@@ -33,6 +33,16 @@ def find_needs(program: Path, search_path: str, depth: int = _DEPTH) -> set[Path
     elif head.startswith(b"\x7fELF") and not _is_runtime(real):
         needs |= {path for path in _libraries(real) if not _is_runtime(path)}
     return needs
+
+
+def _links(program: Path) -> Iterator[Path]:
+    """The links that lead to a program, one after the other."""
+    for _ in range(_LINKS):
+        program = program.parent.resolve() / program.name
+        if not program.is_symlink():
+            return
+        yield program
+        program = program.parent / program.readlink()
 
 
 def _is_runtime(path: Path) -> bool:

@@ -1,0 +1,230 @@
+"""Python tools that wait for their call: jailed, their module imported, forked once for each call."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from glee.errors import SandboxUnavailable
+from glee.runners.jailed import end_jail, receive
+from glee.runners.processes import Finished
+from glee.sandbox.jails import Jail
+from glee.sandbox.syscalls import machine, numbers
+
+MOST: Final = 16
+"""Templates that an engine keeps."""
+MOST_EACH: Final = 4
+"""Of one tool: as many calls of it as are quick at the same time."""
+IDLE: Final = 240.0
+"""Seconds after which one that nobody called is not used any more."""
+_NOTHING: Final = 3
+
+
+class Template:
+    """One jailed interpreter that has imported the module. It serves one call at a time."""
+
+    def __init__(self, jail: Jail, line: socket.socket, control: socket.socket, now: float) -> None:
+        self.jail = jail
+        self.line = line
+        self.control = control
+        self.used = now
+        self._watched: dict[str, list[int] | None] | None = None
+
+    def find_fault(self) -> str | None:
+        """Why it can never be used; empty while it still imports."""
+        if self._watched is not None:
+            return None if self._is_current() and not _has_news(self.control) else "stale"
+        if not _has_news(self.control):
+            return ""
+        news = receive(self.control)
+        if news[:1] != b"W":
+            return news[1:].decode("utf-8", "replace") if news else "ended"
+        self._watched = msgspec.json.decode(news[1:])
+        return None if self._is_current() else "stale"
+
+    def _is_current(self) -> bool:
+        return all(_identify(path) == identity for path, identity in (self._watched or {}).items())
+
+    def close(self) -> bool:
+        self.control.close()
+        whole = end_jail(self.line)
+        self.line.close()
+        return whole
+
+
+class Templates:
+    """All that wait, by the jail they are in: a jail that changed has none."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._idle: dict[bytes, list[Template]] = {}
+        self._busy: dict[bytes, int] = {}
+        self._unfit: dict[bytes, str] = {}
+        self._pid = os.getpid()
+
+    def take(self, jail: Jail) -> Template | None:
+        """One that is ready, if there is one."""
+        self._notice_fork()
+        with self._lock:
+            waiting = self._idle.get(jail.plan, [])
+            for template in list(waiting):
+                fault = template.find_fault()
+                if fault == "":
+                    continue
+                waiting.remove(template)
+                if fault is None and self._clock() - template.used < IDLE:
+                    self._busy[jail.plan] = self._busy.get(jail.plan, 0) + 1
+                    return template
+                if fault not in (None, "stale", "ended"):
+                    self._unfit[jail.plan] = fault
+                template.close()
+        return None
+
+    def give_back(self, template: Template, *, clean: bool) -> None:
+        with self._lock:
+            self._busy[template.jail.plan] -= 1
+            if clean:
+                template.used = self._clock()
+                self._idle.setdefault(template.jail.plan, []).insert(0, template)
+
+    def prepare(self, jail: Jail, argv: Sequence[str], env: Mapping[str, str], request: dict[str, Any]) -> None:
+        """Starts one for the next call, unless enough wait or the tool cannot have any."""
+        self._notice_fork()
+        with self._lock:
+            waiting = self._idle.setdefault(jail.plan, [])
+            if jail.plan in self._unfit or waiting or self._busy.get(jail.plan, 0) >= MOST_EACH:
+                return
+            with contextlib.suppress(OSError, SandboxUnavailable):  # it is only the next call that would be slower
+                waiting.append(_start(jail, argv, env, request, self._clock()))
+            self._retire()
+
+    def _retire(self) -> None:
+        idle = sorted((template.used, plan) for plan, waiting in self._idle.items() for template in waiting)
+        for _, plan in idle[: max(0, len(idle) - MOST)]:
+            self._idle[plan].pop().close()
+        for plan in [plan for plan, waiting in self._idle.items() if not waiting]:
+            del self._idle[plan]
+
+    def _notice_fork(self) -> None:
+        """Those of the process this one was forked from belong to that one."""
+        if self._pid != os.getpid():
+            self._pid, self._lock = os.getpid(), threading.Lock()
+            self._idle, self._busy = {}, {}
+
+    def close(self) -> None:
+        self._notice_fork()
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for template in (template for waiting in idle.values() for template in waiting):
+            template.close()
+
+
+def _start(jail: Jail, argv: Sequence[str], env: Mapping[str, str], request: dict[str, Any], now: float) -> Template:
+    table = numbers(machine() or "x86_64")
+    calls = {"create": table["landlock_create_ruleset"], "restrict": table["landlock_restrict_self"]}
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    spare = jail.take()
+    try:
+        jail.send(spare, [*argv, str(_NOTHING), "template"], env=env, files=[null, null, null, theirs.fileno()])
+        ours.send(msgspec.json.encode({**request, "numbers": calls}))
+    except BaseException:
+        spare.line.close()
+        ours.close()
+        raise
+    finally:
+        os.close(null)
+        theirs.close()
+        jail.refill()
+    return Template(jail, spare.line, ours, now)
+
+
+class TemplateProcess:
+    """One call in a template, as a process that can be waited for and ended."""
+
+    def __init__(self, template: Template, templates: Templates) -> None:
+        self.isolation = template.jail.isolation
+        self.exit_file: int | None = template.control.fileno()
+        self._template: Template | None = template
+        self._templates = templates
+        self._taken = self._clean = False
+        self._status: int | None = None
+
+    def number_of(self, channel: int) -> int:
+        return _NOTHING
+
+    def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], files: Sequence[int]) -> None:
+        assert self._template is not None
+        try:
+            socket.send_fds(self._template.control, [b"G"], list(files))
+        except ConnectionError:
+            raise SandboxUnavailable(
+                "the tool's template was gone before it was used; nothing was run, call again"
+            ) from None
+
+    def is_over(self) -> bool:
+        assert self._template is not None
+        if self.exit_file == self._template.line.fileno():
+            return self._is_jail_over(self._template.line)
+        news = receive(self._template.control)
+        if news == b"T":
+            self._taken = True
+            return False
+        if news[:1] in (b"D", b"Z"):
+            self._status = int(news[1:])
+        if not self._taken:
+            raise SandboxUnavailable("the tool's template ended before it took the call; nothing was run, call again")
+        self._clean = news[:1] == b"D"
+        self.exit_file = self._template.line.fileno()
+        return self._clean
+
+    def _is_jail_over(self, line: socket.socket) -> bool:
+        """What the call left behind is gone only when process one says so."""
+        news = receive(line)
+        if news == b"R":
+            return False
+        if self._status is None:
+            self._status = int(news[1:]) if news[:1] == b"X" else 128 + 9
+        return True
+
+    def collect(self, drain: Callable[[], bool]) -> int:
+        assert self._status is not None
+        drain()
+        return self._status
+
+    def check(self, finished: Finished) -> None:
+        """It was started when the template was."""
+
+    def end(self) -> bool:
+        template, self._template = self._template, None
+        if template is None:
+            return True
+        self.exit_file = None
+        whole = self._clean or template.close()
+        self._templates.give_back(template, clean=self._clean)
+        return whole
+
+
+def _has_news(line: socket.socket) -> bool:
+    import select
+
+    watch = select.poll()
+    watch.register(line, select.POLLIN | select.POLLRDHUP)
+    return bool(watch.poll(0))
+
+
+def _identify(path: str) -> list[int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return [status.st_mtime_ns, status.st_size, status.st_ino]
