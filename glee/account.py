@@ -56,7 +56,7 @@ class Account:
         if self._entry is None:
             self._entry = Entry(self.name(), self._shown_arguments(arguments), self._shown_caller(), self._id)
         if self.isolation is not None:
-            self._entry.isolation = self.isolation.level
+            self._entry.isolation = str(self.isolation)
         self._audit.write(event, self._entry, status)
 
     def hold(self, isolation: Isolation) -> None:

@@ -147,7 +147,7 @@ def compose_jails(settings: Settings, *, layers: frozenset[str] | None = None, m
     """With `layers`, no others are used, whatever the machine has: that is how each is tried alone."""
     from glee.sandbox.jails import Jails
     from glee.sandbox.launcher import Launcher
-    from glee.sandbox.spec import Bounds, Place
+    from glee.sandbox.spec import Place
 
     folder = settings.folder.resolve()
     place = Place(
@@ -158,7 +158,7 @@ def compose_jails(settings: Settings, *, layers: frozenset[str] | None = None, m
     return Jails(
         Launcher(settings.state.parent / "jails", layers=layers),
         place,
-        Bounds(),
+        settings.sandbox.limits,
         search_path=settings.search_path,
         minimum=minimum or settings.sandbox.minimum,
     )

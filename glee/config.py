@@ -8,11 +8,12 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from glee.definitions.bounds import Bounds
 from glee.definitions.permissions import Files
 from glee.definitions.rules import NameRules
 from glee.errors import ConfigError, ProjectNotFound
@@ -22,6 +23,7 @@ PROJECT_FOLDER: Final = ".glee"
 MAX_BYTES: Final = 1_048_576
 
 _Word = Annotated[str, Meta(min_length=1)]
+_L = TypeVar("_L", "Limits", Bounds)
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -38,13 +40,24 @@ class Egress(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Sandbox(Struct, frozen=True, kw_only=True):
     mode: Literal["native", "off"] = "native"
     minimum: Literal["full", "reduced"] = "reduced"
+    limits: Bounds = Bounds()
     said: bool = False
     """True once some file asked for a sandbox, so that a weaker one cannot turn it off."""
+
+
+class _Bounds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    memory_mb: Annotated[int, Meta(ge=16)] | UnsetType = UNSET
+    processes: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    open_files: Annotated[int, Meta(ge=16)] | UnsetType = UNSET
+    file_mb: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    cpu_seconds: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    tmp_mb: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
 
 
 class _Sandbox(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mode: Literal["native", "off"] | UnsetType = UNSET
     minimum: Literal["full", "reduced"] | UnsetType = UNSET
+    limits: _Bounds = _Bounds()
 
 
 class _Tools(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,9 +69,6 @@ class _Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout_ms: Annotated[int, Meta(ge=1, le=86_400_000)] | UnsetType = UNSET
     output_chars: Annotated[int, Meta(ge=200)] | UnsetType = UNSET
     output_bytes: Annotated[int, Meta(ge=1024)] | UnsetType = UNSET
-
-    def said(self) -> dict[str, int]:
-        return {name: value for name, value in structs.asdict(self).items() if value is not UNSET}
 
 
 class _Ceiling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -197,13 +207,13 @@ def _narrow(settings: Settings, file: Path, *, may_widen: bool) -> Settings:
     if egress.ca_file is not None:
         egress = structs.replace(egress, ca_file=str(_find_file(file, "egress.ca_file", egress.ca_file)))
     allow = None if isinstance(part.tools.allow, UnsetType) else part.tools.allow
-    limits = part.limits.said()
+    limits = _said(part.limits)
     return structs.replace(
         settings,
         rules=(*settings.rules, NameRules(source=str(file), allow=allow, deny=part.tools.deny)),
-        limits=_limit(settings, limits, may_raise=may_widen),
-        limits_said=settings.limits_said | limits.keys(),
-        sandbox=_hold(settings.sandbox, part.sandbox),
+        limits=_limit(settings.limits, limits, settings.limits_said, may_raise=may_widen),
+        limits_said=settings.limits_said | limits.keys() | _said(part.sandbox.limits).keys(),
+        sandbox=_hold(settings, part.sandbox, may_raise=may_widen),
         egress=Egress(
             resolve={**egress.resolve, **settings.egress.resolve},
             ca_file=settings.egress.ca_file or egress.ca_file,
@@ -211,25 +221,31 @@ def _narrow(settings: Settings, file: Path, *, may_widen: bool) -> Settings:
     )
 
 
-def _hold(sandbox: Sandbox, said: _Sandbox) -> Sandbox:
+def _hold(settings: Settings, said: _Sandbox, *, may_raise: bool) -> Sandbox:
     """A weaker file may ask for more; less than what a stronger one asked for, it cannot have."""
+    sandbox = settings.sandbox
     mode = sandbox.mode
     if said.mode == "native" or (said.mode == "off" and not sandbox.said):
         mode = said.mode
     return Sandbox(
         mode=mode,
         minimum="full" if "full" in (sandbox.minimum, said.minimum) else "reduced",
+        limits=_limit(sandbox.limits, _said(said.limits), settings.limits_said, may_raise=may_raise),
         said=sandbox.said or said.mode == "native",
     )
 
 
-def _limit(settings: Settings, wanted: Mapping[str, int], *, may_raise: bool) -> Limits:
+def _limit(limits: _L, wanted: Mapping[str, int], said: frozenset[str], *, may_raise: bool) -> _L:
     """The first file of a person or an organisation to speak of a limit sets it; later ones can only lower it."""
-    limits = {
-        name: value if may_raise and name not in settings.limits_said else min(getattr(settings.limits, name), value)
+    chosen = {
+        name: value if may_raise and name not in said else min(getattr(limits, name), value)
         for name, value in wanted.items()
     }
-    return structs.replace(settings.limits, **limits)
+    return structs.replace(limits, **chosen)
+
+
+def _said(limits: _Limits | _Bounds) -> dict[str, int]:
+    return {name: value for name, value in structs.asdict(limits).items() if value is not UNSET}
 
 
 def _find_file(config: Path, field: str, name: str) -> Path:

@@ -1,6 +1,6 @@
 """`.glee/audit/tools.log`: written before a run and after it, safe with many processes appending at once.
 
-    [2025-01-09T15:00:10] TOOL_EXECUTED name=weather params={"location":"NYC"} status=success isolation=full call=…
+    [2025-01-09T15:00:10] TOOL_EXECUTED name=weather params={"location":"NYC"} status=success isolation=full … call=…
 
 Times are UTC. Values are JSON, except plain words. One event is one `write` to a file opened for
 appending, under a lock that also lets a line cut short by a full disk be taken back.
@@ -79,7 +79,7 @@ class AuditLog:
         what, who = entry.shown or self._render(entry)
         middle = f" status={status}" if status is not None else ""
         if entry.isolation is not None:
-            middle += f" isolation={entry.isolation}"
+            middle += f" {entry.isolation}"
         line = f"[{self._time()}] {event} {what}{middle} {who}\n".encode()
         try:
             with self._lock:

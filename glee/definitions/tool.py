@@ -141,6 +141,8 @@ class Tool(Struct, frozen=True, kw_only=True, eq=False):
     version: int | str = 1
     outputs: Outputs = Outputs()
     permissions: Permissions = Permissions()
+    limits: dict[str, int] = {}
+    """How much of the machine a run needs, by the names of `Bounds`; a config may give it less, never more."""
     approval: Approval = Approval()
     examples: tuple[Example, ...] = ()
     group: str | None = None

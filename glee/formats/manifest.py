@@ -136,6 +136,7 @@ def to_tool(manifest: Mapping[str, Any], *, path: Path, digest: str) -> Tool:
         outputs=msgspec.convert(outputs, Outputs),
         exec=execution,
         permissions=msgspec.convert(manifest.get("permissions") or {}, Permissions),
+        limits=msgspec.convert(manifest.get("limits") or {}, dict[str, int], strict=False),
         approval=msgspec.convert(manifest.get("approval") or {}, Approval),
         examples=msgspec.convert(manifest.get("examples") or [], tuple[Example, ...]),
         group="web" if group == "net" else group,

@@ -8,12 +8,13 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from glee.definitions.bounds import Bounds
 from glee.errors import SandboxUnavailable
 from glee.sandbox.mounts import HOME, TMP, Mounts
 from glee.sandbox.plan import Step
 from glee.sandbox.rules import rules_alone, rules_behind
 from glee.sandbox.seccomp import Lack, Net, compile_filter
-from glee.sandbox.spec import Bounds, Spec
+from glee.sandbox.spec import Spec
 
 Level = Literal["full", "reduced"]
 Minimum = Literal["full", "reduced", "none"]
@@ -33,7 +34,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
 
     machine: str
     layers: frozenset[str]
-    """Of user, mount, pid, proc, ipc, net, landlock, seccomp."""
+    """Of user, mount, pid, proc, ipc, net, landlock, seccomp, group."""
     landlock: int = 0
     uid: int
     gid: int
@@ -72,6 +73,8 @@ def compile_steps(spec: Spec, abilities: Abilities, *, private: str, forks: bool
     else:
         steps += [("private", private), *rules_alone(spec, mounts)]
     steps += _limits(spec.bounds, 0 if "user" in layers else 2 * abilities.running)
+    if "group" in layers:
+        steps.append(("group", str(spec.bounds.memory_mb * _MB), str(spec.bounds.processes)))
     net: Net = "none" if spec.network == "none" else "open"
     steps.append(("filter", compile_filter(abilities.machine, net, lacks=_lacks(abilities, forks)).hex()))
     steps += [("net", spec.network), ("version", str(abilities.landlock))]

@@ -20,6 +20,7 @@ import shutil
 import signal
 import socket
 import time
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from glee.sandbox import kernel, landlock, namespaces
@@ -33,7 +34,7 @@ _SOCKET: Final = 4
 """The descriptor of the socket in the run: after the three standard streams and the channel."""
 
 
-def keep(profile: Profile, line: socket.socket, name: str) -> NoReturn:
+def keep(profile: Profile, line: socket.socket, name: str, group: Sequence[int] = ()) -> NoReturn:
     """Process one. It carries out the set-up, starts the run, and ends with it."""
     own = f"{profile.private}/{name}" if profile.private is not None else None
     try:
@@ -48,10 +49,10 @@ def keep(profile: Profile, line: socket.socket, name: str) -> NoReturn:
             profile.view.enter()
         if own is not None:
             _make_folders(profile, own)
-        alarm = _hear_of_ends()
+        alarm = hear_of_ends()
         run = os.fork()
         if run == 0:
-            _run(profile, line, own)
+            _run(profile, line, own, group)
         _settle(profile)
     except BaseException as error:
         _give_up(line, error)
@@ -66,7 +67,7 @@ def _make_folders(profile: Profile, own: str) -> None:
             os.chown(folder, *profile.becomes)
 
 
-def _hear_of_ends() -> int:
+def hear_of_ends() -> int:
     """A descriptor that can be read whenever a process has ended; made before there is one."""
     alarm, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -142,9 +143,11 @@ def _status(how: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _run(profile: Profile, line: socket.socket, own: str | None) -> NoReturn:
+def _run(profile: Profile, line: socket.socket, own: str | None, group: Sequence[int]) -> NoReturn:
     """Locks itself in, then waits for the request and becomes the program."""
     try:
+        for file in group:
+            os.write(file, b"0")
         lock(profile, own)
         os.dup2(line.fileno(), _SOCKET, inheritable=False)
         kernel.close_from(_SOCKET + 1)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from glee.definitions.bounds import Bounds
 from glee.definitions.isolation import Isolation
 from glee.definitions.tool import Tool
 from glee.sandbox.compile import Abilities, Minimum, check_level, compile_steps
@@ -16,7 +17,7 @@ from glee.sandbox.mounts import HOME, TMP, Mounts
 from glee.sandbox.plan import encode_steps
 from glee.sandbox.programs import find_needs
 from glee.sandbox.rules import find_carved
-from glee.sandbox.spec import Bounds, Place, Spec, describe
+from glee.sandbox.spec import Place, Spec, describe
 
 Stamp = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -72,7 +73,7 @@ class Jails:
         abilities = self._launcher.abilities()
         own = [Path(tool.origin.folder).resolve()] if tool.origin.folder else []
         found = find_needs(program, self._search_path).union(own, needs)
-        spec = describe(tool.permissions, self._place, cwd=cwd, needs=found, bounds=self._bounds)
+        spec = describe(tool.permissions, self._place, cwd=cwd, needs=found, bounds=self._bounds.narrow(tool.limits))
         level = check_level(tool.name, spec, abilities, self._minimum)
         carved = () if "mount" in abilities.layers else find_carved(spec, Mounts(spec))
         stamp = _stamp({str(program), *map(str, self._place.guarded), *_paths(spec), *self._granted(tool)}, carved)
@@ -82,7 +83,7 @@ class Jails:
             launcher=self._launcher,
             plan=encode_steps(steps),
             cwd=spec.cwd,
-            isolation=Isolation(level=level),
+            isolation=Isolation(level=level, limits="group" if "group" in abilities.layers else "process"),
             private=None if "mount" in abilities.layers else private,
         )
         self._known[(tool, program, forks)] = _Known(jail, stamp)

@@ -28,6 +28,7 @@ ARITY: Final = {
     "inside": 2,
     "ports": 1,
     "limit": 2,
+    "group": 2,
     "net": 1,
     "door": 1,
     "filter": 1,
@@ -49,7 +50,8 @@ version N               of Landlock
 rule RIGHTS PATH        what Landlock allows below a path of the machine
 inside RIGHTS PATH      the same for a path that only this run has
 ports yes|no            whether Landlock forbids TCP
-limit RESOURCE VALUE    a resource limit
+limit RESOURCE VALUE    a resource limit, for each process
+group MEMORY PROCESSES  limits for all processes of the run together, in bytes and in number
 net none|open|hosts     no network, the machine's, or one of its own that holds nothing but the door
 door PORT               where that network has a listener, which is handed to the engine
 filter HEX              the system call filter

@@ -24,6 +24,7 @@ class Profile:
             self.flags |= kernel.NEW_NET
         self.net = empty_network if "net" in layers and words["net"] == ("none",) else None
         self.limits = {int(step[1]): int(step[2]) for step in steps if step[0] == "limit"}
+        self.group = (int(words["group"][0]), int(words["group"][1])) if "group" in words else None
         self.filter = bytes.fromhex(words["filter"][0]) if "seccomp" in layers else b""
         self.view = View(folder, steps, id_map) if "mount" in layers else None
         self.private = words["private"][0] if "private" in words else None

@@ -14,13 +14,16 @@ import contextlib
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from glee.sandbox import jailed, kernel, landlock, namespaces, rights
+from glee.sandbox.groups import Groups, find_groups
 from glee.sandbox.offspring import count_threads
 from glee.sandbox.plan import Step, decode_steps
 from glee.sandbox.profile import Profile
@@ -28,6 +31,7 @@ from glee.sandbox.syscalls import machine
 
 STRANGER: Final = 64_999
 """Whom a run is when Glee is run by root: a number that belongs to nobody."""
+_PATIENCE: Final = 5.0
 _ALLOW_ALL: Final = bytes.fromhex("060000000000ff7f")
 
 
@@ -40,6 +44,9 @@ class Server:
         self._layers: set[str] = set()
         self._faults: dict[str, str] = {}
         self._empty_network: int | None = None
+        self._groups: Groups | None = None
+        self._running: dict[int, str] = {}
+        """Jails that have a group, by their process."""
         self._landlock = 0
         self._is_root = os.getuid() == 0
         self._identity = (STRANGER, STRANGER) if self._is_root else (os.getuid(), os.getgid())
@@ -56,6 +63,7 @@ class Server:
             self._try("net", self._make_network)
             self._try("pid", lambda: _in_child(lambda: None, kernel.NEW_PIDS))
             self._try("proc", lambda: _in_child(self._mount_proc, kernel.NEW_PIDS | kernel.NEW_MOUNTS))
+        self._try("group", self._find_groups)
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -76,6 +84,16 @@ class Server:
     def _restrict_nothing(self) -> None:
         kernel.forbid_new_privileges()
         landlock.restrict(landlock.make_ruleset(self._landlock, ports=True))
+
+    def _find_groups(self) -> None:
+        groups = find_groups()
+        try:
+            _in_child(lambda: _join(groups.make("trial", 1 << 30, 100)))
+        except OSError:
+            groups.close()
+            raise
+        groups.remove("trial")
+        self._groups = groups
 
     def _enter_user(self) -> None:
         if self._is_root:
@@ -108,19 +126,51 @@ class Server:
         self._control.send(json.dumps(words).encode())
 
     def serve(self) -> None:
+        ended = jailed.hear_of_ends()
+        watch = select.poll()
+        watch.register(self._control, select.POLLIN)
+        watch.register(ended, select.POLLIN)
         while True:
-            data, files, _, _ = socket.recv_fds(self._control, 4096, 1)
-            if not data:
-                return
-            word, (key, *name) = data[:1], data[1:].decode().split()
-            if word == b"P":
-                self._profiles[key] = self._load(key, files[0])
-            elif word == b"J":
-                self._make_jail(key, name[0], socket.socket(fileno=files.pop()))
-            elif word == b"D":
-                self._forget(key)
-            for file in files:
-                os.close(file)
+            ready = dict(watch.poll())
+            if ended in ready:
+                os.read(ended, 512)
+                self._reap()
+            if self._control.fileno() in ready and not self._obey():
+                break
+        self._end()
+
+    def _obey(self) -> bool:
+        """One request; False if the engine is gone."""
+        data, files, _, _ = socket.recv_fds(self._control, 4096, 1)
+        if not data:
+            return False
+        word, (key, *name) = data[:1], data[1:].decode().split()
+        if word == b"P":
+            self._profiles[key] = self._load(key, files[0])
+        elif word == b"J":
+            self._make_jail(key, name[0], socket.socket(fileno=files.pop()))
+        elif word == b"D":
+            self._forget(key)
+        for file in files:
+            os.close(file)
+        return True
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                name = self._running.pop(pid, None)
+                if name is not None and self._groups is not None:
+                    self._groups.remove(name)
+
+    def _end(self) -> None:
+        """The engine has let go of every jail, so all of them are ending."""
+        if self._groups is None:
+            return
+        until = time.monotonic() + _PATIENCE
+        while self._running and time.monotonic() < until:
+            self._reap()
+            time.sleep(0.005)
+        self._groups.close()
 
     def _load(self, key: str, file: int) -> Profile | str:
         """The profile, or why there is none."""
@@ -163,17 +213,30 @@ class Server:
 
     def _make_jail(self, key: str, name: str, line: socket.socket) -> None:
         profile = self._profiles.get(key, "its profile was not loaded")
+        group: list[int] = []
         try:
             if isinstance(profile, str):
                 raise OSError(profile)
-            if kernel.clone(profile.flags) == 0:
+            if profile.group is not None and self._groups is not None:
+                group = self._groups.make(name, *profile.group)
+            pid = kernel.clone(profile.flags)
+            if pid == 0:
                 self._control.close()
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                jailed.keep(profile, line, name)
+                jailed.keep(profile, line, name, group)
+            if group:
+                self._running[pid] = name
         except OSError as error:
             with contextlib.suppress(OSError):
                 line.send(b"E" + str(error).encode("utf-8", "replace")[:1000])
+        for file in group:
+            os.close(file)
         line.close()
+
+
+def _join(group: Sequence[int]) -> None:
+    for file in group:
+        os.write(file, b"0")
 
 
 def _lay_filter() -> None:
@@ -204,7 +267,6 @@ def _in_child(attempt: Callable[[], None], flags: int = 0) -> None:
 def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(control.fileno(), False)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     server = Server(control, sys.argv[2])
     server.prepare()

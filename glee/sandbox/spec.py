@@ -9,21 +9,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from glee.definitions.bounds import Bounds
 from glee.definitions.permissions import Hosts, Permissions
 from glee.errors import SandboxUnavailable
 
 Network = Literal["none", "open", "hosts"]
-
-
-class Bounds(Struct, frozen=True, kw_only=True):
-    """How much of the machine one run may use."""
-
-    memory_mb: int = 2048
-    processes: int = 256
-    open_files: int = 1024
-    file_mb: int = 1024
-    cpu_seconds: int = 600
-    tmp_mb: int = 256
 
 
 class Place(Struct, frozen=True, kw_only=True):

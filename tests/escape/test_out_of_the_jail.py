@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -116,34 +115,6 @@ def test_two_runs_of_one_tool_see_nothing_of_each_other(project: Project) -> Non
         outputs = [engine.call_sync("leave").output for _ in range(3)]
 
     assert outputs == ["0\n\n"] * 3
-
-
-@pytest.mark.parametrize("script", [":(){ :|:& };:", "while :; do sleep 1000 & done"])
-def test_a_bomb_of_processes_ends_with_its_run(project: Project, script: str) -> None:
-    _native(project)
-    project.write("bomb", f"#!/bin/bash\n{script}\nwait\n", executable=True)
-    from glee.testing import manifest
-
-    project.add_tool("bomb", manifest("bomb", "command", {"entrypoint": "./bomb", "timeout_ms": 1500}))
-    before = threading.active_count()
-
-    with project.open() as engine:
-        engine.call_sync("bomb")
-        project.add_command("after", "echo fine")
-        assert engine.call_sync("after").output == "fine\n"
-
-    assert threading.active_count() == before
-
-
-def test_a_file_without_end_is_stopped(project: Project) -> None:
-    _native(project)
-    project.add_command("fill", "cat /dev/zero > /tmp/full")
-
-    with project.open() as engine:
-        error = engine.call_sync("fill").error
-
-    assert error is not None
-    assert error.code == "exit_code"
 
 
 def test_when_the_fork_server_is_killed_the_next_call_works(project: Project) -> None:

@@ -432,6 +432,7 @@ def test_every_option_reaches_the_definition() -> None:
         "version": "2.1",
         "outputs": Outputs(format="json", schema={"type": "integer"}),
         "permissions": Permissions(network=Hosts(hosts=("api.example.com",))),
+        "limits": {},
         "approval": Approval(required=True, reason="It cannot be unsent"),
         "examples": (Example(description="once", params={"text": "hi"}, expected_output=1),),
         "group": "web",

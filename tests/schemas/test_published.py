@@ -76,6 +76,7 @@ def test_the_manifest_has_every_field_the_format_names() -> None:
         "outputs",
         "exec",
         "permissions",
+        "limits",
         "approval",
         "examples",
     ]
