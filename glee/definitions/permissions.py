@@ -26,6 +26,8 @@ class SecretNeed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     type: Literal["string"] = "string"
     required: bool = True
     description: str = ""
+    host: str | None = None
+    """The host it belongs to: the tool holds a placeholder, and the value is put into requests to this host alone."""
 
 
 class Permissions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import Any
 
+from glee.definitions.hosts import find_rule
 from glee.definitions.placeholder import parse_template
 from glee.definitions.url import parse_url
 from glee.formats.finding import KINDS, Finding, dig, mapping
+from glee.formats.host_checks import check_hosts, check_secret_hosts, read_rules
 from glee.formats.placeholder_checks import check_placeholders, check_secrets
 from glee.formats.schema_checks import check_schemas
 from glee.schemas.validator import Path
@@ -22,9 +23,11 @@ def check_manifest(manifest: Mapping[str, Any], folder: str) -> Iterator[Finding
     yield from check_name(manifest, folder)
     yield from check_exec(manifest)
     yield from check_approval(manifest)
+    yield from check_hosts(manifest)
     yield from check_network(manifest)
     yield from check_placeholders(manifest)
     yield from check_secrets(manifest)
+    yield from check_secret_hosts(manifest)
     yield from check_url(manifest)
     yield from check_headers(manifest)
     yield from check_response(manifest)
@@ -98,18 +101,13 @@ def check_network(manifest: Mapping[str, Any]) -> Iterator[Finding]:
         parsed = parse_url(_literal_url(url))
     except ValueError:
         return
-    if not any(_admits(str(host), parsed.host, parsed.port) for host in hosts):
+    if find_rule(read_rules(manifest), parsed.host, parsed.port) is None:
         yield Finding(
             (*path, "hosts"),
             "network",
             f"the URL's host {parsed.authority} is not among the hosts",
-            f"add {parsed.host}",
+            f"add {parsed.authority}",
         )
-
-
-def _admits(pattern: str, host: str, port: int) -> bool:
-    name, _, wanted = pattern.partition(":")
-    return fnmatchcase(host, name.lower()) and (not wanted or wanted == str(port))
 
 
 def _literal_url(url: str) -> str:

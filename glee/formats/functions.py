@@ -126,6 +126,7 @@ def define(
     hints = read_hints(function, target)
     inputs = read_inputs(function, hints, parameter_texts, target)
     granted: Permissions = _convert(permissions or {}, Permissions, target, "permissions")
+    _refuse_hosts(granted, target)
     asked, text = _approval(approval, target), description or text
     definition = Tool(
         name=_name(name or function.__name__, target),
@@ -160,6 +161,15 @@ def define(
 def _refuse_generator(function: Callable[..., Any], target: str) -> None:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise DefinitionError(f"{target} is a generator; collect what it yields and return it as a list")
+
+
+def _refuse_hosts(granted: Permissions, target: str) -> None:
+    for name, need in granted.secrets.items():
+        if need.host is not None:
+            raise DefinitionError(
+                f"{target}: the secret {name} has a host, which is for kinds command and python; "
+                "a function holds the value itself"
+            )
 
 
 def _name(name: str, target: str) -> str:

@@ -31,6 +31,7 @@ from glee.definitions.tool import (
 from glee.formats import yaml_text
 from glee.formats.checks import check_manifest
 from glee.formats.finding import Finding
+from glee.formats.host_checks import is_host
 from glee.formats.surroundings import check_surroundings
 from glee.schemas import load_schema
 from glee.schemas.validator import Validator, nearest
@@ -189,6 +190,8 @@ def _from_schema(path: yaml_text.Path, schema_path: yaml_text.Path, error: Any) 
             f"{reprlib.repr(error.instance)} cannot name a folder and a tool",
             "use letters, digits, _ . and -, and begin with a letter or digit",
         )
+    elif name == "pattern" and is_host(path):
+        return  # the checks beyond the schema say what is wrong with it
     else:
         violation = _validator().explain(error)
         yield Finding(path, violation.rule, violation.message, violation.hint)

@@ -384,6 +384,7 @@ def test_what_is_not_a_function_is_refused(thing: Any) -> None:
         ({"group": "nonsense"}, "the group 'nonsense' is unknown"),
         ({"permissions": {"netwrk": True}}, "permissions: Object contains unknown field `netwrk`"),
         ({"permissions": {"network": "yes"}}, "permissions: Expected"),
+        ({"permissions": {"secrets": {"KEY": {"host": "a.example"}}}}, "the secret KEY has a host, which is for kinds"),
         ({"approval": {"required": True}}, "approval is required without a reason"),
         ({"approval": ""}, "approval is required without a reason"),
         ({"approval": {"requird": True}}, "approval: Object contains unknown field `requird`"),

@@ -32,6 +32,9 @@ from glee.definitions.tool import (
 from glee.formats.manifest import Reading, lint_manifest, parse_manifest, read_manifest
 from glee.testing import Project
 
+HOST_FORM = "write it as api.example.com, *.example.org or api.example.com:8443"
+NOT_REACHED = "the secret TOKEN belongs to {}, which the tool may not reach"
+ADD_HOST = 'add "{}" under permissions.network.hosts'
 FILE = Path("/project/.glee/tools/demo/tool.yml")
 
 
@@ -433,6 +436,85 @@ RULES: list[tuple[str, str, str, list[tuple[int, int, str, str, str, str]]]] = [
             )
         ],
     ),
+    (
+        HTTP,
+        "network: true",
+        "network: {hosts: [api.example.com:80, 5, '127.1', 'a b.example', '*', api.example.com:443]}",
+        [
+            (
+                28,
+                41,
+                "permissions.network.hosts[1]",
+                "type",
+                '5 is not of type "string"',
+                "give `1` as string, not integer",
+            ),
+            (
+                28,
+                44,
+                "permissions.network.hosts[2]",
+                "host",
+                "'127.1' permits no host: 127.1 is not an address in the form 192.0.2.1",
+                HOST_FORM,
+            ),
+            (
+                28,
+                53,
+                "permissions.network.hosts[3]",
+                "host",
+                "'a b.example' permits no host: 'a b.example' is not a host name",
+                HOST_FORM,
+            ),
+            (28, 68, "permissions.network.hosts[4]", "host", "'*' permits no host: '*' is not a host name", HOST_FORM),
+        ],
+    ),
+    (
+        HTTP,
+        "API_KEY: {type: string, required: true}",
+        "API_KEY: {type: string, host: api.example.com}",
+        [
+            (
+                30,
+                29,
+                "permissions.secrets.API_KEY.host",
+                "host",
+                "the secret API_KEY has a host, which is for kinds command and python",
+                "remove it; ${API_KEY} goes to the URL's host alone",
+            )
+        ],
+    ),
+    *(
+        (
+            COMMAND,
+            "network: false\n  secrets:\n    TOKEN: {type: string, required: false}",
+            f"network: {network}\n  secrets:\n    TOKEN: {{host: '{host}'}}",
+            [(18, 19, "permissions.secrets.TOKEN.host", "host", message, hint)],
+        )
+        for network, host, message, hint in (
+            ("false", "a.example", NOT_REACHED.format("a.example"), ADD_HOST.format("a.example")),
+            ("true", "a.example", NOT_REACHED.format("a.example"), ADD_HOST.format("a.example")),
+            ("{hosts: []}", "a.example", NOT_REACHED.format("a.example"), ADD_HOST.format("a.example")),
+            ("{hosts: ['a.example:80']}", "a.example", NOT_REACHED.format("a.example"), ADD_HOST.format("a.example")),
+            (
+                "{hosts: [a.example]}",
+                "a.example:99",
+                NOT_REACHED.format("a.example:99"),
+                ADD_HOST.format("a.example:99"),
+            ),
+            (
+                "{hosts: [a.example]}",
+                "*.a.example",
+                "'*.a.example' is not a host: '*.a.example' is not a host name",
+                "write it as api.example.com or api.example.com:8443",
+            ),
+            (
+                "{hosts: [a.example]}",
+                "a.example:0",
+                "'a.example:0' is not a host: '0' is not a port",
+                "write it as api.example.com or api.example.com:8443",
+            ),
+        )
+    ),
     *(
         (
             HTTP,
@@ -581,7 +663,13 @@ def test_each_rule_gives_place_field_message_and_mend(
     [
         (HTTP, "count: ${count}", "count: $${anything}"),
         (HTTP, "network: true", "network: {hosts: ['*.example.com', x.org:80]}"),
-        (HTTP, "network: true", "network: {hosts: ['api.example.com:443']}"),
+        (HTTP, "network: true", "network: {hosts: ['api.example.com:443', '[::1]:8080', 127.0.0.1]}"),
+        (
+            COMMAND,
+            "network: false\n  secrets:\n    TOKEN: {type: string, required: false}",
+            "network: {hosts: ['*.example.org', 'a.example:8443']}\n  secrets:\n"
+            "    TOKEN: {host: API.example.org}\n    OTHER: {host: 'a.example:8443'}",
+        ),
         (HTTP, "  network: true\n", ""),
         (HTTP, "items/${id}", "items?of=${id}"),
         (HTTP, '{"title": "...", ...}', '{"title": "...", "more": 1}'),
@@ -783,7 +871,9 @@ def test_every_field_of_an_exec_block_reaches_the_tool(manifest: str, execution:
 
 def test_the_other_fields_reach_the_tool() -> None:
     tool = parse(
-        COMMAND.replace("network: false", "network: {hosts: ['*.example.org:443']}\n  fs: {read: [a], write: [/b]}")
+        COMMAND.replace(
+            "network: false", "network: {hosts: ['*.example.org:443']}\n  fs: {read: [a], write: [/b]}"
+        ).replace("required: false}", "required: false, host: api.example.org}")
         + 'version: "1.2"\ngroup: net\ndangerous: true\nidempotent: true\n'
     ).tool
 
@@ -791,7 +881,7 @@ def test_the_other_fields_reach_the_tool() -> None:
     assert tool.permissions == Permissions(
         network=Hosts(hosts=("*.example.org:443",)),
         fs=Files(read=("a",), write=("/b",)),
-        secrets={"TOKEN": SecretNeed(required=False)},
+        secrets={"TOKEN": SecretNeed(required=False, host="api.example.org")},
     )
     assert (tool.version, tool.group, tool.dangerous, tool.idempotent) == ("1.2", "web", True, True)
 
