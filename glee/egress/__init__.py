@@ -1,1 +1,1 @@
-"""The way out: which addresses may be reached, and the one HTTP client."""
+"""The way out: which addresses may be reached, the one HTTP client, and the proxy for jailed tools."""

@@ -19,7 +19,8 @@ from msgspec import Struct
 from glee.definitions.url import Url
 from glee.egress.addresses import Resolver, Target
 from glee.egress.decoding import Overflow, decode_body
-from glee.errors import ConfigError, NetworkFailed, TimedOut, TooLarge
+from glee.egress.trust import make_context
+from glee.errors import NetworkFailed, TimedOut, TooLarge
 from glee.version import VERSION
 
 _Key = tuple[str, str, int, str, int]
@@ -126,12 +127,7 @@ class HttpClient:
 
     def _context(self) -> ssl.SSLContext:
         if self._ssl is None:
-            self._ssl = httpx.create_ssl_context(trust_env=False)
-            if self._ca_file:
-                try:
-                    self._ssl.load_verify_locations(self._ca_file)
-                except (OSError, ssl.SSLError) as error:
-                    raise ConfigError(f"egress.ca_file {self._ca_file} cannot be read: {error}") from error
+            self._ssl = make_context(self._ca_file)
         return self._ssl
 
     async def close(self) -> None:
