@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from glee.approval import Approver
     from glee.audit.log import Record
     from glee.definitions.tool import Tool
+    from glee.egress.proxy import Proxy
     from glee.engine import Engine
     from glee.formats.functions import FunctionTool
+    from glee.runners.holding import Holding
     from glee.sandbox.compile import Minimum
     from glee.sandbox.jails import Jails
 
@@ -108,12 +110,15 @@ class Runners(dict[str, Any]):
         super().__init__()
         self._settings = settings
         self._jails: Jails | None = None
+        self._proxy: Proxy | None = None
 
     def close(self) -> None:
         if "python" in self:
             self["python"].close()
         if self._jails is not None:
             self._jails.close()
+        if self._proxy is not None:
+            self._proxy.close()
 
     def __missing__(self, kind: str) -> Any:
         runner = self[kind] = self._make(kind)
@@ -128,14 +133,27 @@ class Runners(dict[str, Any]):
         if kind == "command":
             from glee.runners.command import CommandRunner
 
-            return CommandRunner(self._get_jails(), search_path=settings.search_path, locale=settings.locale)
+            return CommandRunner(self._get_holding(), search_path=settings.search_path, locale=settings.locale)
         if kind == "python":
             from glee.runners.python import PythonRunner
 
-            return PythonRunner(self._get_jails(), search_path=settings.search_path, locale=settings.locale)
+            return PythonRunner(self._get_holding(), search_path=settings.search_path, locale=settings.locale)
         from glee.runners.function import FunctionRunner
 
         return FunctionRunner()
+
+    def _get_holding(self) -> Holding:
+        from glee.runners.holding import Holding
+
+        return Holding(self._get_jails(), self._get_proxy)
+
+    def _get_proxy(self) -> Proxy:
+        if self._proxy is None:
+            from glee.egress.proxy import Proxy
+
+            egress = self._settings.egress
+            self._proxy = Proxy(resolve=egress.resolve, ca_file=egress.ca_file)
+        return self._proxy
 
     def _get_jails(self) -> Jails | None:
         if self._jails is None and self._settings.sandbox.mode != "off":

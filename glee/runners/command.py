@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from glee.definitions.json_text import decode_json
@@ -11,16 +10,15 @@ from glee.errors import ExitCode, Unavailable
 from glee.formats.surroundings import find_program
 from glee.runners import Outcome, Run
 from glee.runners.arguments import fill_arguments
-from glee.runners.jailed import JailedProcess
-from glee.runners.plain import PlainProcess
-from glee.runners.processes import SHOWN, Finished, Process, run_process
-from glee.sandbox.jails import Jails
+from glee.runners.explaining import explain, warn_of
+from glee.runners.holding import Holding
+from glee.runners.processes import SHOWN, Finished, run_process
 from glee.secrets.redaction import Redactor
 
 
 class CommandRunner:
-    def __init__(self, jails: Jails | None, *, search_path: str, locale: dict[str, str]) -> None:
-        self._jails = jails
+    def __init__(self, holding: Holding, *, search_path: str, locale: dict[str, str]) -> None:
+        self._holding = holding
         self._search_path = search_path
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
 
@@ -37,25 +35,23 @@ class CommandRunner:
                 f"the program {execution.entrypoint} is not there or may not be executed; run `glee lint`"
             )
         cwd = run.root / execution.cwd
-        process = self._make_process(run.tool, program, cwd)
+        way_out = self._holding.find_way_out(run)
+        process = self._holding.make_process(run.tool, program, cwd=cwd, way_out=way_out)
         run.held(process.isolation)
         finished = await run_process(
             process,
             [str(program), *fill_arguments(execution.args, run.arguments, run.tool.inputs)],
             cwd=cwd,
-            env={**self._environment, **run.secrets},
+            env={**self._environment, **(way_out.secrets if way_out else run.secrets)},
             timeout=run.timeout,
             output_bytes=run.output_bytes,
             redactor=run.redactor,
         )
+        refused = way_out.refused if way_out else ()
         if finished.exit_code not in execution.exit_codes_ok:
-            raise _failed(execution, finished, run.redactor)
-        return _outcome(finished, execution.stdout.format if execution.stdout else run.tool.outputs.format)
-
-    def _make_process(self, tool: Tool, program: Path, cwd: Path) -> Process:
-        if self._jails is None:
-            return PlainProcess()
-        return JailedProcess(self._jails.get(tool, program, cwd=cwd))
+            raise explain(_failed(execution, finished, run.redactor), run, process.isolation, cwd, refused)
+        form = execution.stdout.format if execution.stdout else run.tool.outputs.format
+        return _outcome(finished, form, warn_of(refused))
 
 
 def _failed(execution: CommandExec, finished: Finished, redactor: Redactor) -> ExitCode:
@@ -73,9 +69,8 @@ def _failed(execution: CommandExec, finished: Finished, redactor: Redactor) -> E
     )
 
 
-def _outcome(finished: Finished, form: Format) -> Outcome:
+def _outcome(finished: Finished, form: Format, warnings: tuple[str, ...]) -> Outcome:
     output: Any
-    warnings: tuple[str, ...] = ()
     raw = None
     try:
         output = finished.stdout.decode()
@@ -83,8 +78,8 @@ def _outcome(finished: Finished, form: Format) -> Outcome:
             output = decode_json(output)
     except UnicodeDecodeError:
         output, raw = finished.stdout.decode("utf-8", "replace"), finished.stdout
-        warnings = ("the output is not UTF-8 text; what could not be shown is replaced by \ufffd",)
+        warnings = (*warnings, "the output is not UTF-8 text; what could not be shown is replaced by \ufffd")
     except ValueError as error:
-        warnings = (f"the output was declared to be JSON and is not: {error}",)
+        warnings = (*warnings, f"the output was declared to be JSON and is not: {error}")
     said = finished.stderr.decode("utf-8", "replace")
     return Outcome(output=output, exit_code=finished.exit_code, warnings=warnings, raw=raw, said=said)

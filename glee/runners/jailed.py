@@ -8,11 +8,14 @@ import select
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from glee.errors import SandboxUnavailable
 from glee.runners.processes import Finished
 from glee.sandbox.jails import Jail
+
+if TYPE_CHECKING:
+    from glee.runners.way_out import WayOut
 
 _CHANNEL: Final = 3
 """The number of the channel in a jail: the first after the standard streams."""
@@ -21,9 +24,10 @@ _PATIENCE: Final = 5.0
 
 
 class JailedProcess:
-    def __init__(self, jail: Jail) -> None:
+    def __init__(self, jail: Jail, way_out: WayOut | None = None) -> None:
         self.exit_file: int | None = None
         self._jail = jail
+        self._way_out = way_out
         self._line: socket.socket | None = None
         self.isolation = jail.isolation
         self._is_ready = False
@@ -38,6 +42,8 @@ class JailedProcess:
         spare = self._jail.take()
         self._line = spare.line
         self.exit_file = self._line.fileno()
+        if self._way_out is not None:
+            env = {**env, **self._way_out.environment}
         try:
             self._jail.send(spare, argv, env=env, files=files)
         except ConnectionError:
@@ -46,7 +52,9 @@ class JailedProcess:
 
     def is_over(self) -> bool:
         assert self._line is not None
-        news = receive(self._line)
+        news = receive(self._line) if self._way_out is None else self._receive_door(self._line, self._way_out)
+        if news == b"L":
+            return False
         if news == b"R":
             self._is_ready = True
             return False
@@ -62,6 +70,16 @@ class JailedProcess:
             )
         happened = "it may have done part of its work" if self._is_ready else "nothing was run, call again"
         raise SandboxUnavailable(f"the jail was ended from outside; {happened}")
+
+    def _receive_door(self, line: socket.socket, way_out: WayOut) -> bytes:
+        """News, and with one of them the door at which the run knocks."""
+        try:
+            news, files, _, _ = socket.recv_fds(line, 2000, 1)
+        except ConnectionError:
+            return b""
+        for file in files:
+            way_out.open(socket.socket(fileno=file))
+        return news
 
     def collect(self, drain: Callable[[], bool]) -> int:
         """All that could write is gone already."""
@@ -81,6 +99,8 @@ class JailedProcess:
         if self._status is None:
             whole = end_jail(line)
         line.close()
+        if self._way_out is not None:
+            self._way_out.close()
         self._jail.refill()
         return whole
 

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from glee.definitions.json_text import decode_json, encode_json
 from glee.definitions.placeholder import fill_value
 from glee.definitions.tool import PythonExec
-from glee.errors import ExitCode, ToolException, Unavailable
+from glee.errors import CallError, ExitCode, ToolException, Unavailable
 from glee.formats.surroundings import find_interpreter
 from glee.runners import Outcome, Run
 from glee.runners.arguments import with_secrets
-from glee.runners.jailed import JailedProcess
-from glee.runners.plain import PlainProcess
+from glee.runners.explaining import explain, warn_of
+from glee.runners.holding import Holding
 from glee.runners.processes import SHOWN, Finished, Process, run_process
 from glee.runners.templates import Template, TemplateProcess, Templates
-from glee.sandbox.jails import Jail, Jails
+from glee.sandbox.jails import Jail
+
+if TYPE_CHECKING:
+    from glee.runners.way_out import WayOut
 
 _CHILD: Final = Path(__file__).resolve().with_name("python_child.py")
 _TEMPLATE: Final = _CHILD.with_name("python_template.py")
 
 
 class PythonRunner:
-    def __init__(self, jails: Jails | None, *, search_path: str, locale: dict[str, str]) -> None:
-        self._jails = jails
+    def __init__(self, holding: Holding, *, search_path: str, locale: dict[str, str]) -> None:
+        self._holding = holding
         self._templates = Templates()
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
 
@@ -40,16 +43,18 @@ class PythonRunner:
             raise Unavailable(
                 f"there is no interpreter at {execution.venv}/bin/python; `glee lint` says how to make it"
             )
-        template = self._find_template(run, execution, interpreter)
-        process = self._make_process(run, execution, interpreter, template)
+        way_out = self._holding.find_way_out(run)
+        warm = self._find_template(run, execution, interpreter)
+        process = self._make_process(run, execution, interpreter, way_out, warm)
         run.held(process.isolation)
-        request = _in_memory(encode_json(_request(run, execution)))
+        secrets = way_out.secrets if way_out else run.secrets
+        request = _in_memory(encode_json(_request(run, execution, secrets)))
         try:
             finished = await run_process(
                 process,
                 _command(interpreter),
                 cwd=run.root / execution.cwd,
-                env={**self._environment, **run.secrets},
+                env={**self._environment, **secrets},
                 timeout=run.timeout,
                 output_bytes=run.output_bytes,
                 redactor=run.redactor,
@@ -58,29 +63,34 @@ class PythonRunner:
             )
         finally:
             os.close(request)
-            if template is not None:
-                template.prepare()
-        return _outcome(run, execution, finished)
+            if warm is not None:
+                warm.prepare()
+        refused = way_out.refused if way_out else ()
+        try:
+            outcome = _outcome(run, execution, finished)
+        except CallError as error:
+            raise explain(error, run, process.isolation, run.root / execution.cwd, refused) from error.__cause__
+        return structs.replace(outcome, warnings=warn_of(refused)) if refused else outcome
 
-    def _make_process(self, run: Run, execution: PythonExec, interpreter: Path, template: _Warm | None) -> Process:
-        if self._jails is None:
-            return PlainProcess()
-        waiting = template.take() if template is not None else None
-        if waiting is not None:
-            return TemplateProcess(waiting, self._templates)
-        return JailedProcess(self._get_jail(self._jails, run, execution, interpreter))
-
-    def _get_jail(
-        self, jails: Jails, run: Run, execution: PythonExec, interpreter: Path, *, forks: bool = False
-    ) -> Jail:
-        needs = {_CHILD, *((_TEMPLATE,) if forks else ()), *_find_package(run, execution)}
-        return jails.get(run.tool, interpreter, cwd=run.root / execution.cwd, needs=needs, forks=forks)
+    def _make_process(
+        self, run: Run, execution: PythonExec, interpreter: Path, way_out: WayOut | None, warm: _Warm | None
+    ) -> Process:
+        template = warm.take() if warm is not None else None
+        if template is not None:
+            return TemplateProcess(template, self._templates)
+        needs = {_CHILD, *_find_package(run, execution)}
+        cwd = run.root / execution.cwd
+        return self._holding.make_process(run.tool, interpreter, cwd=cwd, needs=needs, way_out=way_out)
 
     def _find_template(self, run: Run, execution: PythonExec, interpreter: Path) -> _Warm | None:
-        """None for a tool with secrets: a template would have imported its module without them, or for all calls."""
-        if self._jails is None or run.tool.permissions.secrets or not self._jails.abilities().can_fork:
+        """None for a tool with a way out of its own, or with secrets, which its module may want when it is imported."""
+        jails, permissions = self._holding.jails, run.tool.permissions
+        if jails is None or permissions.secrets or not isinstance(permissions.network, bool):
             return None
-        jail = self._get_jail(self._jails, run, execution, interpreter, forks=True)
+        if not jails.abilities().can_fork:
+            return None
+        needs = {_CHILD, _TEMPLATE, *_find_package(run, execution)}
+        jail = jails.get(run.tool, interpreter, cwd=run.root / execution.cwd, needs=needs, forks=True)
         request = {"module": execution.module, "function": execution.function, "path": _search_folders(run, execution)}
         return _Warm(self._templates, jail, _command(interpreter), self._environment, request)
 
@@ -108,8 +118,8 @@ def _command(interpreter: Path) -> list[str]:
     return [str(interpreter), "-I", "-X", "utf8", str(_CHILD)]
 
 
-def _request(run: Run, execution: PythonExec) -> dict[str, Any]:
-    args = fill_value(execution.args, with_secrets(run.tool, run.arguments, run.secrets))
+def _request(run: Run, execution: PythonExec, secrets: Mapping[str, str]) -> dict[str, Any]:
+    args = fill_value(execution.args, with_secrets(run.tool, run.arguments, secrets))
     if not execution.args:
         args = run.arguments
     return {

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from servers import server
+from servers import authority, secure_server, server
 
-__all__ = ["server"]
+__all__ = ["authority", "secure_server", "server"]

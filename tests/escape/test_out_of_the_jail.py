@@ -129,17 +129,6 @@ def test_when_the_fork_server_is_killed_the_next_call_works(project: Project) ->
         assert engine.call_sync("hello").output == "hello\n"
 
 
-def test_a_network_of_named_hosts_is_refused_until_it_can_be_held(project: Project) -> None:
-    _native(project)
-    project.add_command("call", "true", permissions={"network": {"hosts": ["api.example.com"]}})
-
-    with project.open() as engine:
-        error = engine.call_sync("call").error
-
-    assert error is not None
-    assert error.code == "sandbox_unavailable"
-
-
 def test_a_project_cannot_turn_the_sandbox_off(project: Project) -> None:
     from glee.errors import ConfigError
 
