@@ -171,12 +171,12 @@ def lock(profile: Profile, own: str | None = None) -> None:
     os.setsid()
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
-    for limit, value in profile.limits.items():
-        resource.setrlimit(limit, (value, value))
     if profile.becomes is not None:
         namespaces.become(*profile.becomes)
     if profile.own_user:
         namespaces.enter_user(os.getuid(), os.getgid())
+    for limit, value in profile.limits.items():  # not before: the new namespace would have all runs share them
+        resource.setrlimit(limit, (value, value))
     if own is not None:
         kernel.set_parent_death(signal.SIGKILL)
     kernel.forbid_new_privileges()

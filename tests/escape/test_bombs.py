@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from glee.definitions.call import Call
 from glee.engine import Engine
 from glee.testing import Project, manifest
 
@@ -125,3 +128,17 @@ def test_groups_of_runs_that_are_over_are_gone(project: Project) -> None:
         server = engine._parts.runners["command"]._holding.jails._launcher._server._process.pid  # type: ignore[attr-defined]
 
     assert [path for path in Path("/sys/fs/cgroup").glob(f"**/glee-{server}") if path.is_dir()] == []
+
+
+def test_the_processes_of_one_run_do_not_count_against_another(project: Project, engine: Engine) -> None:
+    _add(project, "many", "#!/bin/sh\nfor i in $(seq 60); do sleep 1000 & done\necho started\nsleep 1000\n")
+    project.add_command("hello", "echo hello")
+    if "user" not in _layers(engine):
+        pytest.skip("no user namespaces here, so all runs of this user are counted together")
+
+    with ThreadPoolExecutor(6) as pool:
+        many = [pool.submit(engine.call_sync, Call(tool="many", deadline=time.time() + 6)) for _ in range(6)]
+        outputs = [engine.call_sync("hello").output for _ in range(20)]
+        codes = {future.result().error.code for future in many}  # type: ignore[union-attr]
+
+    assert (outputs, codes) == (["hello\n"] * 20, {"timeout"})
