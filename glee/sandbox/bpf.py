@@ -19,6 +19,8 @@ NUMBER: Final = 0
 ARCHITECTURE: Final = 4
 ALLOW: Final = 0x7FFF_0000
 KILL: Final = 0x8000_0000
+ASK: Final = 0x7FC0_0000
+"""Whoever holds the filter's descriptor is told, and answers."""
 
 
 def refuse(errno: int) -> int:

@@ -13,7 +13,7 @@ from glee.errors import SandboxUnavailable
 from glee.sandbox.mounts import HOME, TMP, Mounts
 from glee.sandbox.plan import Step
 from glee.sandbox.rules import rules_alone, rules_behind
-from glee.sandbox.seccomp import Lack, Net, compile_filter
+from glee.sandbox.seccomp import Lack, Net, compile_filter, compile_recording
 from glee.sandbox.spec import Spec
 
 Level = Literal["full", "reduced"]
@@ -61,7 +61,9 @@ class Abilities(Struct, frozen=True, kw_only=True):
         return "; ".join(f"{layer}: {self.faults.get(layer, 'not there')}" for layer in missing)
 
 
-def compile_steps(spec: Spec, abilities: Abilities, *, private: str, forks: bool = False) -> list[Step]:
+def compile_steps(
+    spec: Spec, abilities: Abilities, *, private: str, forks: bool = False, record: bool = False
+) -> list[Step]:
     """`private` is where runs that have no mounts get a folder of their own; `forks` is for a template of many runs."""
     mounts = Mounts(spec)
     layers = abilities.layers
@@ -77,6 +79,8 @@ def compile_steps(spec: Spec, abilities: Abilities, *, private: str, forks: bool
         steps.append(("group", str(spec.bounds.memory_mb * _MB), str(spec.bounds.processes)))
     net: Net = "none" if spec.network == "none" else "open"
     steps.append(("filter", compile_filter(abilities.machine, net, lacks=_lacks(abilities, forks)).hex()))
+    if record:
+        steps.append(("record", compile_recording(abilities.machine).hex()))
     steps += [("net", spec.network), ("version", str(abilities.landlock))]
     steps.append(("ports", "no" if spec.network == "open" else "yes"))
     if spec.network == "hosts":

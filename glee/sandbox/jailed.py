@@ -2,6 +2,7 @@
 
     engine ──► a request and its standard streams             (the run reads it, and becomes the program)
     engine ◄── "L" and a socket: where the run can knock whose network ends at named hosts
+    engine ◄── "N" and a descriptor: where the calls of a recorded run are told
     engine ◄── "R"          everything holds; from here on a program may run
     engine ◄── "E reason"   it could not be set up, so nothing ran
     engine ◄── "F number"   the program could not be started, with the system's number of the error
@@ -149,6 +150,9 @@ def _run(profile: Profile, line: socket.socket, own: str | None, group: Sequence
         for file in group:
             os.write(file, b"0")
         lock(profile, own)
+        if profile.record:
+            listener = kernel.install_filter(profile.record, kernel.TELL)
+            socket.send_fds(line, [b"N"], [listener])
         os.dup2(line.fileno(), _SOCKET, inheritable=False)
         kernel.close_from(_SOCKET + 1)
         line.detach()

@@ -53,13 +53,21 @@ class _Known(Struct):
 
 class Jails:
     def __init__(
-        self, launcher: Launcher, place: Place, bounds: Bounds, *, search_path: str, minimum: Minimum = "reduced"
+        self,
+        launcher: Launcher,
+        place: Place,
+        bounds: Bounds,
+        *,
+        search_path: str,
+        minimum: Minimum = "reduced",
+        record: bool = False,
     ) -> None:
         self._launcher = launcher
         self._place = place
         self._bounds = bounds
         self._search_path = search_path
         self._minimum = minimum
+        self._record = record
         self._known: dict[tuple[Tool, Path, bool], _Known] = {}
 
     def get(self, tool: Tool, program: Path, *, cwd: Path, needs: Iterable[Path] = (), forks: bool = False) -> Jail:
@@ -78,7 +86,10 @@ class Jails:
         carved = () if "mount" in abilities.layers else find_carved(spec, Mounts(spec))
         stamp = _stamp({str(program), *map(str, self._place.guarded), *_paths(spec), *self._granted(tool)}, carved)
         private = self._launcher.private
-        steps = [*compile_steps(spec, abilities, private=str(private), forks=forks), ("stamp", repr(stamp))]
+        steps = [
+            *compile_steps(spec, abilities, private=str(private), forks=forks, record=self._record),
+            ("stamp", repr(stamp)),
+        ]
         jail = Jail(
             launcher=self._launcher,
             plan=encode_steps(steps),

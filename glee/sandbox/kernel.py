@@ -28,6 +28,7 @@ READ_ONLY: Final = 1
 NO_SETUID: Final = 2
 NO_DEVICES: Final = 4
 NO_EXEC: Final = 8
+TELL: Final = 8
 _IDMAP: Final = 0x0010_0000
 
 _MS_PRIVATE: Final = 1 << 18
@@ -155,7 +156,8 @@ def drop_capabilities() -> None:
     call("capset", header, bytes(24))
 
 
-def install_filter(program: bytes) -> None:
+def install_filter(program: bytes, flags: int = 0) -> int:
+    """With `TELL`, returns a descriptor at which what the filter asks about is told."""
     buffer = ctypes.create_string_buffer(program, len(program))
     description = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
-    call("seccomp", 1, 0, description)
+    return call("seccomp", 1, flags, description)

@@ -32,6 +32,7 @@ ARITY: Final = {
     "net": 1,
     "door": 1,
     "filter": 1,
+    "record": 1,
     "stamp": 1,
 }
 """
@@ -55,6 +56,7 @@ group MEMORY PROCESSES  limits for all processes of the run together, in bytes a
 net none|open|hosts     no network, the machine's, or one of its own that holds nothing but the door
 door PORT               where that network has a listener, which is handed to the engine
 filter HEX              the system call filter
+record HEX              a second filter, whose descriptor is handed to the engine: it is told of calls, and decides none
 stamp TEXT              nothing; it tells apart plans whose paths are the same and what is there is not
 """
 

@@ -26,6 +26,7 @@ class Profile:
         self.limits = {int(step[1]): int(step[2]) for step in steps if step[0] == "limit"}
         self.group = (int(words["group"][0]), int(words["group"][1])) if "group" in words else None
         self.filter = bytes.fromhex(words["filter"][0]) if "seccomp" in layers else b""
+        self.record = bytes.fromhex(words["record"][0]) if "record" in words else b""
         self.view = View(folder, steps, id_map) if "mount" in layers else None
         self.private = words["private"][0] if "private" in words else None
         self._version = int(words["version"][0]) if "landlock" in layers else 0

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Collection
 from typing import Final, Literal
 
-from glee.sandbox.bpf import ALLOW, ARCHITECTURE, KILL, NUMBER, Program, argument, refuse, search
+from glee.sandbox.bpf import ALLOW, ARCHITECTURE, ASK, KILL, NUMBER, Program, argument, refuse, search
 from glee.sandbox.syscalls import numbers
 
 Net = Literal["none", "local", "open"]
@@ -75,6 +75,11 @@ _OF_ONESELF: Final = {
     "sched_setattr": (0,),
 }
 """Scheduling, with the arguments that must be zero for it to be one's own."""
+RECORDED: Final = (
+    "open", "openat", "openat2", "creat", "execve", "execveat", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat",
+    "rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "truncate", "mknod", "mknodat",
+    "chmod", "fchmodat", "connect",
+)  # fmt: skip
 _OWNERS: Final = {"fcntl": (8, 10, 15), "ioctl": (0x8901, 0x8902)}
 """Requests that have the kernel send a signal to somebody: F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP."""
 
@@ -105,6 +110,18 @@ def compile_filter(machine: str, net: Net, *, lacks: Collection[Lack] = ()) -> b
     _judge_own(program, "prlimit64", (0,))
     _judge_sockets(program, net)
     for name, verdict in (("allowed", ALLOW), ("forbidden", refuse(errno.EPERM)), ("unknown", refuse(errno.ENOSYS))):
+        program.label(name)
+        program.answer(verdict)
+    return program.assemble()
+
+
+def compile_recording(machine: str) -> bytes:
+    """A filter that only tells of calls that name a file, a program or an address. It decides nothing."""
+    table = numbers(machine)
+    program = Program()
+    _check_machine(program, machine)
+    search(program, {table[name]: "told" for name in RECORDED if name in table}, "allowed")
+    for name, verdict in (("allowed", ALLOW), ("told", ASK)):
         program.label(name)
         program.answer(verdict)
     return program.assemble()
