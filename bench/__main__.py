@@ -17,11 +17,12 @@ from bench.measure import ContestantFailed, Plan
 from bench.peers import Peer, set_up_peers
 from bench.process import measure_process
 from bench.progress import tell
+from bench.sandbox import measure_sandbox
 from bench.startup import measure_startup
 from bench.table import Table
 from glee.version import VERSION
 
-SECTIONS: Final = ("call", "startup", "catalog", "process")
+SECTIONS: Final = ("call", "startup", "catalog", "process", "sandbox")
 _PEERS_OF: Final = {"call": calls.PEERS, "startup": startup.PEERS}
 
 
@@ -35,7 +36,7 @@ def main() -> int:
     broken: list[str] = []
     for section in options.only:
         try:
-            table = tables[section] = _measure(section, peers, quick=options.quick)
+            table = tables[section] = _measure(section, peers, quick=options.quick, install=options.peers)
         except ContestantFailed as error:
             broken.append(f"{section}: {error}")
             continue
@@ -54,13 +55,14 @@ def _write(file: Path, machine: dict[str, str | int | float], tables: dict[str, 
     file.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
 
 
-def _measure(section: str, peers: dict[str, Peer], *, quick: bool) -> Table:
+def _measure(section: str, peers: dict[str, Peer], *, quick: bool, install: bool) -> Table:
     """Quick or not, the same is measured; only less often."""
     measures: dict[str, Callable[[], Table]] = {
         "call": lambda: measure_calls(peers, _plan(quick, rounds=120, calls=50, seconds=60)),
         "startup": lambda: measure_startup(peers, _plan(quick, rounds=15, calls=1, seconds=45)),
         "catalog": lambda: measure_catalog(_plan(quick, rounds=60, calls=100, seconds=20), repeats=1 if quick else 3),
         "process": lambda: measure_process(_plan(quick, rounds=60, calls=5, seconds=20)),
+        "sandbox": lambda: measure_sandbox(_plan(quick, rounds=200, calls=3, seconds=300), peers=install),
     }
     return measures[section]()
 

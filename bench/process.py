@@ -26,7 +26,7 @@ def measure_process(plan: Plan) -> Table:
     tell(f"processes: up to {plan.rounds} rounds of {plan.calls} calls each")
     outcomes = hold_contest({name: _contestant(*entry, plan) for name, entry in _ENTRIES.items()}, plan)
     rows = [_row(name, outcomes) for name in _ENTRIES]
-    notes = ["Before any sandbox. Ratio: to the bare start of the same program, its output captured."]
+    notes = ["With the sandbox off. Ratio: to the bare start of the same program, its output captured."]
     return Table(title="A program as a tool", rows=rows, notes=notes)
 
 

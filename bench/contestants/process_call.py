@@ -34,6 +34,7 @@ def _tool(way: str, program: str) -> Subject:
 
     folder = tempfile.TemporaryDirectory(prefix="glee-bench-")
     project = Project(Path(folder.name))
+    project.configure_person("sandbox: {mode: 'off'}")
     project.add_tool("true", manifest("true", "command", {"entrypoint": "/bin/true"}))
     project.add_python("python", "def run():\n    return None\n")
     engine = project.open()

@@ -1,0 +1,115 @@
+"""The fifth table: what it costs to hold one run, beside other ways to do so; and how many runs a second there are."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from bench.child import Child
+from bench.commands import GLEE, own_environment, time_command
+from bench.jailers import set_up_jailers
+from bench.measure import ContestantFailed, Figure, Plan, Turn, interleave
+from bench.progress import tell
+from bench.table import Row, Table, judge
+from bench.throughput import measure_throughput
+from glee.sandbox.launcher import find_program
+
+_BASE: Final = "subprocess.run of /bin/true"
+_C: Final = "command tool, all layers, C launcher"
+_PYTHON: Final = "command tool, all layers, Python launcher"
+_OWN: Final[dict[str, tuple[str, ...]]] = {
+    _C: ("true", "c"),
+    _PYTHON: ("true", "python"),
+    "Python function of a warm tool": ("python", "any"),
+    "command tool, its first call": ("cold", "any"),
+    "Python tool, its first call": ("cold-python", "any"),
+    "Python tool that asks a named host, to its answer": ("hosts", "any"),
+}
+_RUN: Final = "glee run, always cold"
+_LIMITS: Final = {_C: 1.5, _PYTHON: 2.7, "Python function of a warm tool": 2.0}
+_FASTER: Final = {_C: 3.0, _PYTHON: 1.6}
+"""How many times faster than bubblewrap."""
+_SLOW: Final = ("cold", "cold-python", "hosts")
+
+
+def measure_sandbox(plan: Plan, *, peers: bool) -> Table:
+    tell(f"sandbox: up to {plan.rounds} rounds")
+    jailers = set_up_jailers(install=peers) if peers else {}
+    problems: dict[str, str] = {name: reason for name, reason in jailers.items() if isinstance(reason, str)}
+    with ExitStack() as stack:
+        turns: dict[str, Turn] = {}
+        for name, options in _entries().items():
+            try:
+                turns[name] = _start(name, options, stack)
+            except ContestantFailed as error:
+                problems[name] = str(error)
+        turns[_RUN] = _glee_run(stack)
+        turns |= {name: _time(run) for name, run in jailers.items() if not isinstance(run, str)}
+        outcomes: dict[str, Figure | str] = {**problems, **interleave(turns, plan)}
+    rows = [_row(name, outcomes) for name in (*_entries(), _RUN, *jailers)]
+    rows += measure_throughput(plan)
+    notes = [
+        "Ratio: to the bare start of /bin/true. All layers: namespaces, Landlock, system call filter, limits, control",
+        "group where there is one. bubblewrap has namespaces alone. Throughput: calls of /bin/true in one process.",
+    ]
+    return Table(title="One run, held", rows=rows, notes=notes)
+
+
+def _entries() -> dict[str, tuple[str, ...]]:
+    own = {name: options for name, options in _OWN.items() if name != _C or find_program() is not None}
+    return {_BASE: (), **own}
+
+
+def _start(name: str, options: tuple[str, ...], stack: ExitStack) -> Turn:
+    child = Child(Path(sys.executable), "jail_call", "sync" if options else "sync-bare", *options)
+    stack.callback(child.close)
+    child.wait_ready()
+    calls = 1 if options and options[0] in _SLOW else 3
+    return lambda: child.run(calls)
+
+
+def _time(run: Callable[[], None]) -> Turn:
+    def turn() -> list[float]:
+        began = time.perf_counter()
+        try:
+            run()
+        except Exception as error:
+            raise ContestantFailed(str(error)) from error
+        return [(time.perf_counter() - began) * 1e6]
+
+    return turn
+
+
+def _glee_run(stack: ExitStack) -> Turn:
+    import tempfile
+
+    from glee.testing import Project, manifest
+
+    base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="glee-bench-")))
+    project = Project(base)
+    project.add_tool("true", manifest("true", "command", {"entrypoint": "/bin/true"}))
+    env = own_environment(base)
+    return lambda: [time_command([GLEE, "run", "true"], env=env, cwd=project.root) * 1000]
+
+
+def _row(name: str, outcomes: dict[str, Figure | str]) -> Row:
+    outcome, base = outcomes[name], outcomes[_BASE]
+    own = name in _OWN or name in (_BASE, _RUN)
+    if isinstance(outcome, str):
+        return Row(name=name, problem=outcome, own=own)
+    if isinstance(base, str) or name == _BASE:
+        return Row(name=name, figure=outcome, unit="µs", own=own)
+    ratio = outcome.median / base.median
+    if name not in _LIMITS:
+        return Row(name=name, figure=outcome, unit="µs", ratio=ratio, own=own)
+    target, met = f"≤ {_LIMITS[name]}×", judge(ratio, _LIMITS[name])
+    peer = outcomes.get("bubblewrap")
+    if name in _FASTER and isinstance(peer, Figure):
+        gain = peer.median / outcome.median
+        target += f", bubblewrap ≥ {_FASTER[name]}× (is {gain:.1f}×)"
+        met = bool(met and judge(gain, _FASTER[name], at_least=True))
+    return Row(name=name, figure=outcome, unit="µs", ratio=ratio, target=target, met=met, own=True)
