@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     from glee.approval import Approver
     from glee.audit.log import Record
     from glee.definitions.tool import Tool
-    from glee.egress.proxy import Proxy
     from glee.engine import Engine
     from glee.formats.functions import FunctionTool
-    from glee.runners.holding import Holding
-    from glee.sandbox.compile import Minimum
-    from glee.sandbox.jails import Jails
+    from glee.runners.cells import Cells
 
 
 def open_engine(
@@ -109,16 +106,13 @@ class Runners(dict[str, Any]):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._settings = settings
-        self._jails: Jails | None = None
-        self._proxy: Proxy | None = None
+        self._cells: Cells | None = None
 
     def close(self) -> None:
         if "python" in self:
             self["python"].close()
-        if self._jails is not None:
-            self._jails.close()
-        if self._proxy is not None:
-            self._proxy.close()
+        if self._cells is not None:
+            self._cells.close()
 
     def __missing__(self, kind: str) -> Any:
         runner = self[kind] = self._make(kind)
@@ -133,53 +127,21 @@ class Runners(dict[str, Any]):
         if kind == "command":
             from glee.runners.command import CommandRunner
 
-            return CommandRunner(self._get_holding(), search_path=settings.search_path, locale=settings.locale)
+            return CommandRunner(self._get_cells(), search_path=settings.search_path, locale=settings.locale)
         if kind == "python":
             from glee.runners.python import PythonRunner
 
-            return PythonRunner(self._get_holding(), search_path=settings.search_path, locale=settings.locale)
+            return PythonRunner(self._get_cells(), search_path=settings.search_path, locale=settings.locale)
         from glee.runners.function import FunctionRunner
 
         return FunctionRunner()
 
-    def _get_holding(self) -> Holding:
-        from glee.runners.holding import Holding
+    def _get_cells(self) -> Cells:
+        if self._cells is None:
+            from glee.holding import compose_cells
 
-        return Holding(self._get_jails(), self._get_proxy)
-
-    def _get_proxy(self) -> Proxy:
-        if self._proxy is None:
-            from glee.egress.proxy import Proxy
-
-            egress = self._settings.egress
-            self._proxy = Proxy(resolve=egress.resolve, ca_file=egress.ca_file)
-        return self._proxy
-
-    def _get_jails(self) -> Jails | None:
-        if self._jails is None and self._settings.sandbox.mode != "off":
-            self._jails = compose_jails(self._settings)
-        return self._jails
-
-
-def compose_jails(settings: Settings, *, layers: frozenset[str] | None = None, minimum: Minimum | None = None) -> Jails:
-    """With `layers`, no others are used, whatever the machine has: that is how each is tried alone."""
-    from glee.sandbox.jails import Jails
-    from glee.sandbox.launcher import Launcher
-    from glee.sandbox.spec import Place
-
-    folder = settings.folder.resolve()
-    place = Place(
-        root=settings.root.resolve(),
-        guarded=(folder / "config.yml", folder / "audit", folder / "tools"),
-        hidden=tuple(path.resolve() for path in (settings.state.parent, settings.cache.parent, settings.person.parent)),
-    )
-    return Jails(
-        Launcher(settings.state.parent / "jails", layers=layers),
-        place,
-        settings.sandbox.limits,
-        search_path=settings.search_path,
-        minimum=minimum or settings.sandbox.minimum,
-    )
+            self._cells = compose_cells(self._settings)
+        return self._cells
 
 
 def _log(text: str) -> None:

@@ -8,22 +8,27 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from glee.definitions.bounds import Bounds
 from glee.definitions.permissions import Files
 from glee.definitions.rules import NameRules
+from glee.definitions.sandbox import SPELLINGS, Sandbox, SandboxPart, narrow_sandbox
 from glee.errors import ConfigError, ProjectNotFound
 
 MANAGED_FILE: Final = Path("/etc/glee/config.yml")
 PROJECT_FOLDER: Final = ".glee"
 MAX_BYTES: Final = 1_048_576
 
+_ENGINE_NAMES: Final = (
+    *("HOME", "PATH", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS"),
+    *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY"),
+    *("CONTAINER_HOST", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"),
+)
+
 _Word = Annotated[str, Meta(min_length=1)]
-_L = TypeVar("_L", "Limits", Bounds)
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -37,29 +42,6 @@ class Egress(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ca_file: str | None = None
 
 
-class Sandbox(Struct, frozen=True, kw_only=True):
-    mode: Literal["native", "off"] = "native"
-    minimum: Literal["full", "reduced"] = "reduced"
-    limits: Bounds = Bounds()
-    said: bool = False
-    """True once some file asked for a sandbox, so that a weaker one cannot turn it off."""
-
-
-class _Bounds(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    memory_mb: Annotated[int, Meta(ge=16)] | UnsetType = UNSET
-    processes: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    open_files: Annotated[int, Meta(ge=16)] | UnsetType = UNSET
-    file_mb: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    cpu_seconds: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    tmp_mb: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-
-
-class _Sandbox(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    mode: Literal["native", "off"] | UnsetType = UNSET
-    minimum: Literal["full", "reduced"] | UnsetType = UNSET
-    limits: _Bounds = _Bounds()
-
-
 class _Tools(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     allow: tuple[_Word, ...] | UnsetType = UNSET
     deny: tuple[_Word, ...] = ()
@@ -69,6 +51,9 @@ class _Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout_ms: Annotated[int, Meta(ge=1, le=86_400_000)] | UnsetType = UNSET
     output_chars: Annotated[int, Meta(ge=200)] | UnsetType = UNSET
     output_bytes: Annotated[int, Meta(ge=1024)] | UnsetType = UNSET
+
+    def said(self) -> dict[str, int]:
+        return {name: value for name, value in structs.asdict(self).items() if value is not UNSET}
 
 
 class _Ceiling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,7 +73,7 @@ class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limits: _Limits = _Limits()
     egress: Egress = Egress()
     security: _Security = _Security()
-    sandbox: _Sandbox = _Sandbox()
+    sandbox: SandboxPart = SandboxPart()
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -112,6 +97,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """PATH for bare program names: absolute entries of Glee's own."""
     locale: dict[str, str] = {}
     """What a program needs to speak the person's language and time."""
+    engine_environ: dict[str, str] = {}
+    """What a container engine's client needs to find its engine."""
 
     @property
     def folder(self) -> Path:
@@ -159,6 +146,7 @@ def load_settings(root: Path | None = None, *, environ: Mapping[str, str] | None
         cache=_xdg(environ, "XDG_CACHE_HOME", home / ".cache") / "glee" / project,
         search_path=_absolute_entries(environ.get("PATH", os.defpath)),
         locale={name: environ[name] for name in ("LANG", "LC_ALL", "LC_CTYPE", "TZ") if environ.get(name)},
+        engine_environ={name: environ[name] for name in _ENGINE_NAMES if environ.get(name)},
     )
     person = _xdg(environ, "XDG_CONFIG_HOME", home / ".config") / "glee" / "config.yml"
     settings = structs.replace(settings, person=person)
@@ -201,19 +189,17 @@ def _narrow(settings: Settings, file: Path, *, may_widen: bool) -> Settings:
         raise ConfigError(
             f"{file}: egress belongs in your own config, not in a project's; move it to ~/.config/glee/config.yml"
         )
-    if part.sandbox.mode == "off" and not may_widen:
-        raise ConfigError(f"{file}: only your own config can turn the sandbox off: ~/.config/glee/config.yml")
     _check_addresses(file, egress)
     if egress.ca_file is not None:
         egress = structs.replace(egress, ca_file=str(_find_file(file, "egress.ca_file", egress.ca_file)))
     allow = None if isinstance(part.tools.allow, UnsetType) else part.tools.allow
-    limits = _said(part.limits)
+    limits = part.limits.said()
     return structs.replace(
         settings,
         rules=(*settings.rules, NameRules(source=str(file), allow=allow, deny=part.tools.deny)),
-        limits=_limit(settings.limits, limits, settings.limits_said, may_raise=may_widen),
-        limits_said=settings.limits_said | limits.keys() | _said(part.sandbox.limits).keys(),
-        sandbox=_hold(settings, part.sandbox, may_raise=may_widen),
+        limits=_limit(settings, limits, may_raise=may_widen),
+        limits_said=settings.limits_said | limits.keys(),
+        sandbox=narrow_sandbox(settings.sandbox, part.sandbox, source=str(file), may_widen=may_widen),
         egress=Egress(
             resolve={**egress.resolve, **settings.egress.resolve},
             ca_file=settings.egress.ca_file or egress.ca_file,
@@ -221,31 +207,13 @@ def _narrow(settings: Settings, file: Path, *, may_widen: bool) -> Settings:
     )
 
 
-def _hold(settings: Settings, said: _Sandbox, *, may_raise: bool) -> Sandbox:
-    """A weaker file may ask for more; less than what a stronger one asked for, it cannot have."""
-    sandbox = settings.sandbox
-    mode = sandbox.mode
-    if said.mode == "native" or (said.mode == "off" and not sandbox.said):
-        mode = said.mode
-    return Sandbox(
-        mode=mode,
-        minimum="full" if "full" in (sandbox.minimum, said.minimum) else "reduced",
-        limits=_limit(sandbox.limits, _said(said.limits), settings.limits_said, may_raise=may_raise),
-        said=sandbox.said or said.mode == "native",
-    )
-
-
-def _limit(limits: _L, wanted: Mapping[str, int], said: frozenset[str], *, may_raise: bool) -> _L:
+def _limit(settings: Settings, wanted: Mapping[str, int], *, may_raise: bool) -> Limits:
     """The first file of a person or an organisation to speak of a limit sets it; later ones can only lower it."""
-    chosen = {
-        name: value if may_raise and name not in said else min(getattr(limits, name), value)
+    limits = {
+        name: value if may_raise and name not in settings.limits_said else min(getattr(settings.limits, name), value)
         for name, value in wanted.items()
     }
-    return structs.replace(limits, **chosen)
-
-
-def _said(limits: _Limits | _Bounds) -> dict[str, int]:
-    return {name: value for name, value in structs.asdict(limits).items() if value is not UNSET}
+    return structs.replace(settings.limits, **limits)
 
 
 def _find_file(config: Path, field: str, name: str) -> Path:
@@ -291,9 +259,20 @@ def _read(file: Path) -> _File | None:
         line, column = fault.place
         raise ConfigError(f"{file}:{line}:{column}: {fault.message}; {fault.hint}")
     try:
-        return msgspec.convert(document.value, _File)
+        return msgspec.convert(_spell(document.value, file), _File)
     except msgspec.ValidationError as error:
         raise ConfigError(_explain(file, document, error)) from error
+
+
+def _spell(value: Any, file: Path) -> Any:
+    """One name for each setting of the sandbox."""
+    sandbox = value.get("sandbox") if isinstance(value, dict) else None
+    if not isinstance(sandbox, dict):
+        return value
+    for other, ours in SPELLINGS.items():
+        if other in sandbox and ours in sandbox:
+            raise ConfigError(f"{file}: sandbox.{other} and sandbox.{ours} are the same; remove one")
+    return {**value, "sandbox": {SPELLINGS.get(key, key): part for key, part in sandbox.items()}}
 
 
 def _explain(file: Path, document: Any, error: Exception) -> str:

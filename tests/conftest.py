@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from containers import docker
 from hypothesis import HealthCheck, settings
 
 from glee.engine import Engine
 from glee.testing import Project
+
+__all__ = ["docker"]
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")

@@ -38,7 +38,9 @@ def _code(done: subprocess.CompletedProcess[bytes]) -> int:
 
 
 def _held(what: str, launcher: str) -> Subject:
-    from glee.compose import compose_jails
+    from glee.egress.proxy import Proxy
+    from glee.holding import compose_jails
+    from glee.runners.cells import JailCells
     from glee.testing import Project, manifest
 
     folder = tempfile.TemporaryDirectory(prefix="glee-bench-")
@@ -53,7 +55,8 @@ def _held(what: str, launcher: str) -> Subject:
     engine = project.open()
     if launcher != "any":
         runners: Any = engine._parts.runners
-        runners._jails = compose_jails(runners._settings, native=launcher == "c")
+        jails = compose_jails(runners._settings, native=launcher == "c")
+        runners._cells = JailCells(jails, runners._settings.search_path, Proxy)
     names = itertools.count()
 
     def call_cold() -> Any:
@@ -78,7 +81,13 @@ def _held(what: str, launcher: str) -> Subject:
     if what == "python":
         call()
         _wait_warm(engine)
-    return Subject(call=call, read=lambda result: result.ok, answer=True, warm_up=_WARM_UP if what in ("true", "python") else 1, close=close)
+    return Subject(
+        call=call,
+        read=lambda result: result.ok,
+        answer=True,
+        warm_up=_WARM_UP if what in ("true", "python") else 1,
+        close=close,
+    )
 
 
 def _wait_warm(engine: Any) -> None:

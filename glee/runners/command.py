@@ -7,19 +7,17 @@ from typing import Any
 from glee.definitions.json_text import decode_json
 from glee.definitions.tool import CommandExec, Format, Tool
 from glee.errors import ExitCode, Unavailable
-from glee.formats.surroundings import find_program
 from glee.runners import Outcome, Run
 from glee.runners.arguments import fill_arguments
+from glee.runners.cells import Cells
 from glee.runners.explaining import explain, warn_of
-from glee.runners.holding import Holding
 from glee.runners.processes import SHOWN, Finished, run_process
 from glee.secrets.redaction import Redactor
 
 
 class CommandRunner:
-    def __init__(self, holding: Holding, *, search_path: str, locale: dict[str, str]) -> None:
-        self._holding = holding
-        self._search_path = search_path
+    def __init__(self, cells: Cells, *, search_path: str, locale: dict[str, str]) -> None:
+        self._cells = cells
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
 
     def check(self, tool: Tool, arguments: dict[str, Any]) -> None:
@@ -29,18 +27,18 @@ class CommandRunner:
     async def run(self, run: Run) -> Outcome:
         execution = run.tool.exec
         assert isinstance(execution, CommandExec)
-        program = find_program(execution, run.root, self._search_path)
+        program = self._cells.find_program(execution, run.root)
         if program is None:
             raise Unavailable(
                 f"the program {execution.entrypoint} is not there or may not be executed; run `glee lint`"
             )
         cwd = run.root / execution.cwd
-        way_out = self._holding.find_way_out(run)
-        process = self._holding.make_process(run.tool, program, cwd=cwd, way_out=way_out)
+        way_out = self._cells.find_way_out(run)
+        process = self._cells.make_process(run.tool, program, cwd=cwd, way_out=way_out)
         run.held(process.isolation)
         finished = await run_process(
             process,
-            [str(program), *fill_arguments(execution.args, run.arguments, run.tool.inputs)],
+            [program, *fill_arguments(execution.args, run.arguments, run.tool.inputs)],
             cwd=cwd,
             env={**self._environment, **(way_out.secrets if way_out else run.secrets)},
             timeout=run.timeout,

@@ -56,9 +56,10 @@ class PlainProcess:
         code = self._process.wait()
         return code if code >= 0 else 128 - code
 
-    def check(self, finished: Finished) -> None:
+    def check(self, finished: Finished) -> Finished:
         if self._mark.was_not_started(finished.exit_code, finished.stderr):
             raise FileNotFoundError
+        return finished
 
     def end(self) -> bool:
         whole = True

@@ -35,7 +35,7 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 
 class Process(Protocol):
-    """One way to run a program: plain, or in a jail. It exists before the program does, so that it can always end."""
+    """One way to run a program: plain, jailed, contained. It exists before the program does, so it can always end."""
 
     isolation: Isolation
     exit_file: int | None
@@ -55,8 +55,8 @@ class Process(Protocol):
         """After its end: leaves nothing behind, and returns the exit code. `drain` is True once all is read."""
         ...
 
-    def check(self, finished: Finished) -> None:
-        """Raises OSError if it turns out that the program was not started after all."""
+    def check(self, finished: Finished) -> Finished:
+        """What is the program's own of it. Raises OSError if it turns out that it was not started after all."""
         ...
 
     def end(self) -> bool:
@@ -81,8 +81,7 @@ async def run_process(
     try:
         streams.start(process, argv, cwd=cwd, env=env, stdin=stdin, channel=channel)
         finished = await _finish(process, streams, timeout)
-        process.check(finished)
-        return finished
+        return process.check(finished)
     except (OSError, ValueError) as error:
         raise _not_started(argv[0], cwd, error) from error
     except TimedOut as error:

@@ -13,11 +13,10 @@ from glee.definitions.json_text import decode_json, encode_json
 from glee.definitions.placeholder import fill_value
 from glee.definitions.tool import PythonExec
 from glee.errors import CallError, ExitCode, ToolException, Unavailable
-from glee.formats.surroundings import find_interpreter
 from glee.runners import Outcome, Run
 from glee.runners.arguments import with_secrets
+from glee.runners.cells import Cells
 from glee.runners.explaining import explain, warn_of
-from glee.runners.holding import Holding
 from glee.runners.processes import SHOWN, Finished, Process, run_process
 from glee.runners.templates import Template, TemplateProcess, Templates
 from glee.sandbox.jails import Jail
@@ -30,20 +29,20 @@ _TEMPLATE: Final = _CHILD.with_name("python_template.py")
 
 
 class PythonRunner:
-    def __init__(self, holding: Holding, *, search_path: str, locale: dict[str, str]) -> None:
-        self._holding = holding
+    def __init__(self, cells: Cells, *, search_path: str, locale: dict[str, str]) -> None:
+        self._cells = cells
         self._templates = Templates()
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
 
     async def run(self, run: Run) -> Outcome:
         execution = run.tool.exec
         assert isinstance(execution, PythonExec)
-        interpreter = find_interpreter(execution, run.root)
+        interpreter = self._cells.find_interpreter(execution, run.root)
         if interpreter is None:
             raise Unavailable(
                 f"there is no interpreter at {execution.venv}/bin/python; `glee lint` says how to make it"
             )
-        way_out = self._holding.find_way_out(run)
+        way_out = self._cells.find_way_out(run)
         warm = self._find_template(run, execution, interpreter)
         process = self._make_process(run, execution, interpreter, way_out, warm)
         run.held(process.isolation)
@@ -73,24 +72,24 @@ class PythonRunner:
         return structs.replace(outcome, warnings=warn_of(refused)) if refused else outcome
 
     def _make_process(
-        self, run: Run, execution: PythonExec, interpreter: Path, way_out: WayOut | None, warm: _Warm | None
+        self, run: Run, execution: PythonExec, interpreter: str, way_out: WayOut | None, warm: _Warm | None
     ) -> Process:
         template = warm.take() if warm is not None else None
         if template is not None:
             return TemplateProcess(template, self._templates)
         needs = {_CHILD, *_find_package(run, execution)}
         cwd = run.root / execution.cwd
-        return self._holding.make_process(run.tool, interpreter, cwd=cwd, needs=needs, way_out=way_out)
+        return self._cells.make_process(run.tool, interpreter, cwd=cwd, needs=needs, way_out=way_out)
 
-    def _find_template(self, run: Run, execution: PythonExec, interpreter: Path) -> _Warm | None:
+    def _find_template(self, run: Run, execution: PythonExec, interpreter: str) -> _Warm | None:
         """None for a tool with a way out of its own, or with secrets, which its module may want when it is imported."""
-        jails, permissions = self._holding.jails, run.tool.permissions
+        jails, permissions = self._cells.jails, run.tool.permissions
         if jails is None or permissions.secrets or not isinstance(permissions.network, bool):
             return None
         if not jails.abilities().can_fork:
             return None
         needs = {_CHILD, _TEMPLATE, *_find_package(run, execution)}
-        jail = jails.get(run.tool, interpreter, cwd=run.root / execution.cwd, needs=needs, forks=True)
+        jail = jails.get(run.tool, Path(interpreter), cwd=run.root / execution.cwd, needs=needs, forks=True)
         request = {"module": execution.module, "function": execution.function, "path": _search_folders(run, execution)}
         return _Warm(self._templates, jail, _command(interpreter), self._environment, request)
 
@@ -114,8 +113,8 @@ class _Warm(Struct, frozen=True):
         self.templates.prepare(self.jail, self.argv, self.env, self.request)
 
 
-def _command(interpreter: Path) -> list[str]:
-    return [str(interpreter), "-I", "-X", "utf8", str(_CHILD)]
+def _command(interpreter: str) -> list[str]:
+    return [interpreter, "-I", "-X", "utf8", str(_CHILD)]
 
 
 def _request(run: Run, execution: PythonExec, secrets: Mapping[str, str]) -> dict[str, Any]:

@@ -201,8 +201,9 @@ class TemplateProcess:
         drain()
         return self._status
 
-    def check(self, finished: Finished) -> None:
+    def check(self, finished: Finished) -> Finished:
         """It was started when the template was."""
+        return finished
 
     def end(self) -> bool:
         template, self._template = self._template, None

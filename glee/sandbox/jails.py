@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from glee.definitions.bounds import Bounds
 from glee.definitions.isolation import Isolation
@@ -60,6 +60,7 @@ class Jails:
         *,
         search_path: str,
         minimum: Minimum = "reduced",
+        network: bool = True,
         record: bool = False,
     ) -> None:
         self._launcher = launcher
@@ -68,6 +69,8 @@ class Jails:
         self._search_path = search_path
         self._minimum = minimum
         self._record = record
+        self.network = network
+        """False takes the network from every run."""
         self._known: dict[tuple[Tool, Path, bool], _Known] = {}
 
     def get(self, tool: Tool, program: Path, *, cwd: Path, needs: Iterable[Path] = (), forks: bool = False) -> Jail:
@@ -81,7 +84,8 @@ class Jails:
         abilities = self._launcher.abilities()
         own = [Path(tool.origin.folder).resolve()] if tool.origin.folder else []
         found = find_needs(program, self._search_path).union(own, needs)
-        spec = describe(tool.permissions, self._place, cwd=cwd, needs=found, bounds=self._bounds.narrow(tool.limits))
+        permissions = tool.permissions if self.network else structs.replace(tool.permissions, network=False)
+        spec = describe(permissions, self._place, cwd=cwd, needs=found, bounds=self._bounds.narrow(tool.limits))
         level = check_level(tool.name, spec, abilities, self._minimum)
         carved = () if "mount" in abilities.layers else find_carved(spec, Mounts(spec))
         stamp = _stamp({str(program), *map(str, self._place.guarded), *_paths(spec), *self._granted(tool)}, carved)

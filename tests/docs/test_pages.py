@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from containers import IMAGE, Docker
 
 from glee.formats import yaml_text
 
 ROOT = Path(__file__).parents[2]
+IN_CONTAINERS = {"run-tools-in-containers.md": "python:3.13-slim"}
+"""Pages that need a Docker, and the image they name."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
@@ -42,7 +45,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_of_a_page_works(page: Path, tmp_path: Path) -> None:
+def test_every_block_of_a_page_works(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     folder = tmp_path / "page"
     folder.mkdir()
     bin_folder = str(Path(sys.executable).parent)
@@ -52,6 +55,10 @@ def test_every_block_of_a_page_works(page: Path, tmp_path: Path) -> None:
         "HOME": str(tmp_path / "home"),
         "PYTHONPATH": str(folder),
     }
+    if page.name in IN_CONTAINERS:
+        docker: Docker = request.getfixturevalue("docker")
+        docker.ask("tag", IMAGE, IN_CONTAINERS[page.name])
+        environment |= docker.environ
     stands = folder
     for block in blocks_of(page):
         stands = execute(block, folder, stands, environment)

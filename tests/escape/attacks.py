@@ -11,9 +11,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from glee.compose import compose_jails
 from glee.definitions.result import Result
+from glee.egress.proxy import Proxy
 from glee.engine import Engine
+from glee.holding import compose_jails
+from glee.runners.cells import JailCells
 from glee.sandbox.syscalls import machine, numbers
 from glee.testing import Project, manifest
 
@@ -177,7 +179,8 @@ def prison(layers: frozenset[str] | None) -> Iterator[Attack]:
 def hold_with(engine: Engine, layers: frozenset[str] | None) -> None:
     """Has the engine use these layers alone, even where they are not enough to hold anything."""
     runners = engine._parts.runners
-    runners._jails = compose_jails(runners._settings, layers=layers, minimum="none")  # type: ignore[attr-defined]
+    jails = compose_jails(runners._settings, layers=layers, minimum="none")  # type: ignore[attr-defined]
+    runners._cells = JailCells(jails, "/usr/bin:/bin", Proxy)  # type: ignore[attr-defined]
 
 
 def _build(base: Path, opened: contextlib.ExitStack) -> Project:

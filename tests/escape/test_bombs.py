@@ -30,7 +30,7 @@ def _add(project: Project, name: str, source: str, **command: Any) -> None:
 
 
 def _layers(engine: Engine) -> frozenset[str]:
-    return frozenset(engine._parts.runners["command"]._holding.jails.abilities().layers)  # type: ignore[attr-defined]
+    return frozenset(engine._parts.runners["command"]._cells.jails.abilities().layers)  # type: ignore[attr-defined]
 
 
 def test_many_processes_together_get_no_more_memory_than_one_run_may_have(project: Project, engine: Engine) -> None:
@@ -125,7 +125,7 @@ def test_groups_of_runs_that_are_over_are_gone(project: Project) -> None:
     with project.open() as engine:
         for _ in range(10):
             engine.call_sync("hello")
-        server = engine._parts.runners["command"]._holding.jails._launcher._server._process.pid  # type: ignore[attr-defined]
+        server = engine._parts.runners["command"]._cells.jails._launcher._server._process.pid  # type: ignore[attr-defined]
 
     assert [path for path in Path("/sys/fs/cgroup").glob(f"**/glee-{server}") if path.is_dir()] == []
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from attacks import ATTACKS, Attack, is_held, prison
 
-from glee.compose import compose_jails
+from glee.holding import compose_jails
 from glee.sandbox.compile import Abilities
 from glee.testing import Project
 

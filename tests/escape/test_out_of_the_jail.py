@@ -123,7 +123,7 @@ def test_when_the_fork_server_is_killed_the_next_call_works(project: Project) ->
 
     with project.open() as engine:
         assert engine.call_sync("hello").output == "hello\n"
-        server = engine._parts.runners._jails._launcher._server  # type: ignore[attr-defined]
+        server = engine._parts.runners._cells._jails._launcher._server  # type: ignore[attr-defined]
         server._process.kill()
         server._process.wait()
         assert engine.call_sync("hello").output == "hello\n"

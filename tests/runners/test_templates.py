@@ -26,7 +26,7 @@ def warm(engine: Engine, name: str, arguments: dict[str, Any] | None = None) -> 
 
 
 def _templates(engine: Engine) -> Any:
-    if not engine._parts.runners["python"]._holding.jails.abilities().can_fork:  # type: ignore[attr-defined]
+    if not engine._parts.runners["python"]._cells.jails.abilities().can_fork:  # type: ignore[attr-defined]
         pytest.skip("this machine lacks what keeps calls of one template apart: namespaces, and Landlock 6")
     return engine._parts.runners["python"]._templates  # type: ignore[attr-defined]
 
