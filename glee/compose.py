@@ -52,8 +52,10 @@ def compose(
     audit: Record | None = None,
     environ: Mapping[str, str] | None = None,
     tell_operator: Callable[[str], None] | None = None,
+    catalog: Catalog | None = None,
+    cells: Cells | None = None,
 ) -> Engine:
-    """Every part in its place."""
+    """Every part in its place. `catalog` and `cells` take the place of what the settings would give."""
     from glee.approval import Nobody
     from glee.artifacts.store import ArtifactStore
     from glee.audit.log import AuditLog
@@ -66,12 +68,12 @@ def compose(
 
     environ = config.read_environment() if environ is None else environ
     parts = Parts(
-        catalog=compose_catalog(settings),
+        catalog=catalog or compose_catalog(settings),
         policy=compose_policy(settings),
         approver=approver or Nobody(),
         claims=FileClaims(settings.state / "claims"),
         secrets=EnvironmentSecrets(environ),
-        runners=Runners(settings),
+        runners=Runners(settings, cells),
         shapes=Shapes(),
         artifacts=ArtifactStore(settings.state / "artifacts"),
         audit=audit or AuditLog(settings.audit_file),
@@ -103,10 +105,10 @@ def compose_policy(settings: Settings) -> NamePolicy:
 class Runners(dict[str, Any]):
     """A runner for each kind, made when a tool of that kind is first called."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, cells: Cells | None = None) -> None:
         super().__init__()
         self._settings = settings
-        self._cells: Cells | None = None
+        self._cells = cells
 
     def close(self) -> None:
         if "python" in self:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def compose_cells(settings: Settings) -> Cells:
     mode = settings.sandbox.mode
     if mode == "native":
-        return JailCells(compose_jails(settings), settings.search_path, lambda: _compose_proxy(settings))
+        return JailCells(compose_jails(settings), settings.search_path, lambda: compose_proxy(settings))
     if mode == "container":
         return ContainerCells(_compose_containers(settings), settings.root.resolve())
     if mode == "nsjail":
@@ -51,7 +51,7 @@ def compose_jails(
     )
 
 
-def _compose_proxy(settings: Settings) -> Proxy:
+def compose_proxy(settings: Settings) -> Proxy:
     from glee.egress.proxy import Proxy
 
     return Proxy(resolve=settings.egress.resolve, ca_file=settings.egress.ca_file)

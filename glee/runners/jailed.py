@@ -16,6 +16,7 @@ from glee.sandbox.jails import Jail
 
 if TYPE_CHECKING:
     from glee.runners.way_out import WayOut
+    from glee.sandbox.recording import Recorder
 
 _CHANNEL: Final = 3
 """The number of the channel in a jail: the first after the standard streams."""
@@ -24,10 +25,11 @@ _PATIENCE: Final = 5.0
 
 
 class JailedProcess:
-    def __init__(self, jail: Jail, way_out: WayOut | None = None) -> None:
+    def __init__(self, jail: Jail, way_out: WayOut | None = None, recorder: Recorder | None = None) -> None:
         self.exit_file: int | None = None
         self._jail = jail
         self._way_out = way_out
+        self._recorder = recorder
         self._line: socket.socket | None = None
         self.isolation = jail.isolation
         self._is_ready = False
@@ -52,8 +54,9 @@ class JailedProcess:
 
     def is_over(self) -> bool:
         assert self._line is not None
-        news = receive(self._line) if self._way_out is None else self._receive_door(self._line, self._way_out)
-        if news == b"L":
+        alone = self._way_out is None and self._recorder is None
+        news = receive(self._line) if alone else self._receive_with(self._line)
+        if news in (b"L", b"N"):
             return False
         if news == b"R":
             self._is_ready = True
@@ -71,14 +74,19 @@ class JailedProcess:
         happened = "it may have done part of its work" if self._is_ready else "nothing was run, call again"
         raise SandboxUnavailable(f"the jail was ended from outside; {happened}")
 
-    def _receive_door(self, line: socket.socket, way_out: WayOut) -> bytes:
-        """News, and with one of them the door at which the run knocks."""
+    def _receive_with(self, line: socket.socket) -> bytes:
+        """News, and with some of them a descriptor: the door at which the run knocks, or where its calls are told."""
         try:
             news, files, _, _ = socket.recv_fds(line, 2000, 1)
         except ConnectionError:
             return b""
         for file in files:
-            way_out.open(socket.socket(fileno=file))
+            if news == b"L" and self._way_out is not None:
+                self._way_out.open(socket.socket(fileno=file))
+            elif news == b"N" and self._recorder is not None:
+                self._recorder.listen(file)
+            else:
+                os.close(file)
         return news
 
     def collect(self, drain: Callable[[], bool]) -> int:

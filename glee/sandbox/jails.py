@@ -28,6 +28,7 @@ class Jail(Struct, frozen=True, kw_only=True):
     launcher: Launcher
     plan: bytes
     cwd: str
+    spec: Spec
     isolation: Isolation
     private: Path | None
     """Where each run has a folder of its own, on a machine where it cannot have mounts of its own."""
@@ -98,6 +99,7 @@ class Jails:
             launcher=self._launcher,
             plan=encode_steps(steps),
             cwd=spec.cwd,
+            spec=spec,
             isolation=Isolation(level=level, limits="group" if "group" in abilities.layers else "process"),
             private=None if "mount" in abilities.layers else private,
         )

@@ -17,6 +17,7 @@ _SYSTEM: Final = (
     "/etc/ld.so.conf",
     "/etc/ld.so.conf.d",
     "/etc/localtime",
+    "/etc/locale.alias",
     "/etc/timezone",
     "/etc/alternatives",
     "/etc/ssl",

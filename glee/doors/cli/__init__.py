@@ -18,6 +18,7 @@ COMMANDS = {
     "run": "Call a tool once.",
     "lint": "Check every definition; say what is wrong and how to mend it.",
     "test": "Run the examples in the definitions as tests.",
+    "learn": "Find the least permissions that a tool needs.",
     "artifact": "Print an output that was too large to return.",
     "completion": "Print the script for tab completion in a shell.",
 }

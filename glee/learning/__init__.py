@@ -1,0 +1,1 @@
+"""The least that a tool needs, found by running it."""
