@@ -20,6 +20,7 @@ from glee.runners.explaining import explain, warn_of
 from glee.runners.processes import SHOWN, Finished, Process, run_process
 from glee.runners.templates import Template, TemplateProcess, Templates
 from glee.sandbox.jails import Jail
+from glee.sandbox.programs import find_links
 
 if TYPE_CHECKING:
     from glee.runners.way_out import WayOut
@@ -141,8 +142,10 @@ def _find_package(run: Run, execution: PythonExec) -> Iterator[Path]:
     name = execution.module.partition(".")[0]
     for folder in map(Path, _search_folders(run, execution)):
         for path in (folder / name, folder / f"{name}.py"):
-            if path.exists() and path.resolve().is_relative_to(folder.resolve()):  # a link could lead anywhere
-                yield path.resolve()
+            real = path.resolve()
+            if path.exists() and real.is_relative_to(folder.resolve()):  # a link could lead anywhere
+                yield real
+                yield from find_links(path) if real != path else ()
 
 
 def _in_memory(data: bytes) -> int:

@@ -107,7 +107,7 @@ def find_fault():
     """Why forks of this process would not be independent of each other."""
     if len(os.listdir("/proc/self/task")) > 1:
         return "importing it started threads"
-    with open("/proc/self/maps") as maps:
+    with open("/proc/self/maps", errors="surrogateescape") as maps:
         if any(line.split()[1][1::2] == "ws" for line in maps):
             return "importing it made memory that would be shared"
     if not KEPT.issuperset(name for name in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + name)):

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
+from glee.definitions.json_text import decode_json, encode_json
 from glee.errors import SandboxUnavailable
 from glee.runners.jailed import end_jail, receive
 from glee.runners.processes import Finished
@@ -47,7 +46,7 @@ class Template:
         news = receive(self.control)
         if news[:1] != b"W":
             return news[1:].decode("utf-8", "replace") if news else "ended"
-        self._watched = msgspec.json.decode(news[1:])
+        self._watched = decode_json(news[1:])
         return None if self._is_current() else "stale"
 
     def _is_current(self) -> bool:
@@ -136,7 +135,7 @@ def _start(jail: Jail, argv: Sequence[str], env: Mapping[str, str], request: dic
     spare = jail.take()
     try:
         jail.send(spare, [*argv, str(_NOTHING), "template"], env=env, files=[null, null, null, theirs.fileno()])
-        ours.send(msgspec.json.encode({**request, "numbers": calls}))
+        ours.send(encode_json({**request, "numbers": calls}))
     except BaseException:
         spare.line.close()
         ours.close()

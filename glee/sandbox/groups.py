@@ -58,7 +58,7 @@ class Groups:
 
 def find_groups() -> Groups:
     """Where groups can be made; OSError if nowhere."""
-    with open("/proc/self/cgroup") as file:
+    with open("/proc/self/cgroup", errors="surrogateescape") as file:
         own = dict(line.rstrip("\n").split(":", 2)[1:] for line in file)
     mounts = dict(_read_mounts())
     folders: dict[str, str] = {}
@@ -74,7 +74,7 @@ def find_groups() -> Groups:
 
 def _read_mounts() -> Iterator[tuple[str, str]]:
     """Controllers and where they are; that of version 2, which has them all, has no name."""
-    with open("/proc/self/mounts") as file:
+    with open("/proc/self/mounts", errors="surrogateescape") as file:
         for line in file:
             _, place, kind, options, *_ = line.split(" ")
             if kind == "cgroup2":

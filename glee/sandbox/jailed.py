@@ -14,6 +14,7 @@ The socket is also the lifeline: when the engine lets go of its end, or dies, pr
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import resource
 import select
@@ -153,10 +154,7 @@ def _run(profile: Profile, line: socket.socket, own: str | None, group: Sequence
         if profile.record:
             listener = kernel.install_filter(profile.record, kernel.TELL)
             socket.send_fds(line, [b"N"], [listener])
-        os.dup2(line.fileno(), _SOCKET, inheritable=False)
-        kernel.close_from(_SOCKET + 1)
-        line.detach()
-        line = socket.socket(fileno=_SOCKET)
+        line = _move(line)
         line.send(b"R")
         program, cwd, argv, env = _receive(line)
     except BaseException as error:
@@ -167,6 +165,16 @@ def _run(profile: Profile, line: socket.socket, own: str | None, group: Sequence
     except (OSError, ValueError) as error:
         line.send(b"F%d" % (getattr(error, "errno", None) or 0))
     os._exit(127)
+
+
+def _move(line: socket.socket) -> socket.socket:
+    """To its place, from wherever it is: the server may have been given few descriptors. Nothing else stays open."""
+    apart = fcntl.fcntl(line.detach(), fcntl.F_DUPFD_CLOEXEC, _SOCKET + 1)
+    os.dup2(apart, _SOCKET, inheritable=False)
+    kernel.close_from(_SOCKET + 1)
+    with contextlib.suppress(OSError):
+        os.close(_SOCKET - 1)
+    return socket.socket(fileno=_SOCKET)
 
 
 def lock(profile: Profile, own: str | None = None) -> None:

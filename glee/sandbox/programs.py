@@ -15,16 +15,17 @@ RUNTIME: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"
 _DEPTH: Final = 4
 _HEAD: Final = 4096
 _LIBRARIES: Final = 64
-_LINKS: Final = 40
+_STEPS: Final = 1000
+"""Of a path and the links in it; the kernel gives up on a circle too."""
 
 
 def find_needs(program: Path, search_path: str, depth: int = _DEPTH) -> set[Path]:
-    """The files and folders outside the system's runtime that a program is started from; none of them a link."""
+    """The files, folders and links outside the system's runtime that a program is started from."""
     if depth == 0 or not program.exists():
         return set()
     real = program.resolve()
     needs = set() if _is_runtime(real) else {real}
-    needs |= {link for link in _links(program) if not _is_runtime(link)}
+    needs |= find_links(program)
     needs |= _python_folders(program)
     head = _read_head(real)
     if head.startswith(b"#!"):
@@ -35,14 +36,23 @@ def find_needs(program: Path, search_path: str, depth: int = _DEPTH) -> set[Path
     return needs
 
 
-def _links(program: Path) -> Iterator[Path]:
-    """The links that lead to a program, one after the other."""
-    for _ in range(_LINKS):
-        program = program.parent.resolve() / program.name
-        if not program.is_symlink():
-            return
-        yield program
-        program = program.parent / program.readlink()
+def find_links(path: Path) -> set[Path]:
+    """The links that lead from a path as it is spelled to the file it means, each where it really lies."""
+    links: set[Path] = set()
+    real, ahead = Path("/"), list(path.parts[:0:-1])
+    for _ in range(_STEPS):
+        if not ahead:
+            break
+        name = ahead.pop()
+        here = real.parent if name == ".." else real / name
+        if not here.is_symlink():
+            real = here
+            continue
+        links.add(here)
+        target = here.readlink()
+        real = Path("/") if target.is_absolute() else real
+        ahead += [part for part in reversed(target.parts) if part != "/"]
+    return {link for link in links if not _is_runtime(link)}
 
 
 def _is_runtime(path: Path) -> bool:

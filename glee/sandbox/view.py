@@ -36,6 +36,7 @@ class View:
         self._late = [step for step in steps if step[0] == "late"]
         self._each = [step for step in steps if step[0] in ("fresh", "processes")]
         self._folders = [step[1] for step in steps if step[0] == "folder"]
+        self._links = [step[1:] for step in steps if step[0] == "link"]
         self._make_file_system(self._root)
         if self._late:
             self._make_file_system(self._beside)
@@ -62,13 +63,14 @@ class View:
         elif step[0] == "file":
             _touch(self._base(step[1]) + step[1])
         elif step[0] == "link":
-            os.makedirs(os.path.dirname(self._root + step[2]), exist_ok=True)
-            os.symlink(step[1], self._root + step[2])
+            if not self._is_each(step[2]):
+                os.makedirs(os.path.dirname(self._root + step[2]), exist_ok=True)
+                os.symlink(step[1], self._root + step[2])
         elif step[0] in ("fresh", "processes"):
             os.makedirs(self._root + step[-1], exist_ok=True)
 
     def _is_each(self, path: str) -> bool:
-        """True for a folder that each run makes for itself, below one that only it has."""
+        """True for a folder or link that each run makes for itself, below a folder that only it has."""
         own = [step[-1] for step in self._each]
         return self._base(path) == self._root and any(path.startswith(f"{folder}/") for folder in own)
 
@@ -105,6 +107,10 @@ class View:
                 kernel.mount("proc", self._root + step[1], "proc", flags, "subset=pid")
         for path in filter(self._is_each, self._folders):
             self._make_folders(path)
+        for target, path in self._links:
+            if self._is_each(path):
+                self._make_folders(os.path.dirname(path))
+                os.symlink(target, self._root + path)
         for _, kind, path in self._late:
             target = self._root + path
             self._make_folders(path if kind == "folder" else os.path.dirname(path))

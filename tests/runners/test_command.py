@@ -177,6 +177,16 @@ def test_a_secret_that_lies_across_the_cut_of_standard_error_does_not_show_its_e
     }
 
 
+@pytest.mark.parametrize("entrypoint", ["./beside", "./folder/real", "./chain"])
+def test_a_program_may_be_named_through_links(project: Project, engine: Engine, entrypoint: str) -> None:
+    project.write("programs/real", "#!/bin/sh\necho here\n", executable=True)
+    for link, target in {"beside": "programs/real", "folder": "programs", "chain": "beside"}.items():
+        (project.root / link).symlink_to(target)
+    project.add_tool("linked", manifest("linked", "command", {"entrypoint": entrypoint}))
+
+    assert bare(engine.call_sync("linked")) == success("linked", "here\n", exit_code=0)
+
+
 def test_standard_input_is_empty(project: Project, engine: Engine) -> None:
     project.add_command("read", "cat; echo end")
 

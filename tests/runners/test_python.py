@@ -73,6 +73,21 @@ def test_cwd_is_where_the_function_runs_and_where_its_module_is_found(project: P
     assert bare(engine.call_sync("where")) == success("where", str(project.root / "elsewhere"))
 
 
+def test_a_module_may_be_found_through_links(project: Project, engine: Engine) -> None:
+    source = "def run():\n    return 'found'\n"
+    project.write("src/pack/__init__.py", source)
+    project.write("elsewhere/there.py", source)
+    project.write("shared/near/beside.py", source)
+    links = {"pack": "src/pack", "link": "elsewhere", ".glee/tools/near": "../../shared/near"}
+    for link, target in links.items():
+        (project.root / link).symlink_to(target)
+    project.add_python("package", "", python={"module": "pack"})
+    project.add_python("folder", "", python={"module": "there", "cwd": "link"})
+    project.add_python("near", "", python={"module": "beside"})
+
+    assert [engine.call_sync(name).output for name in ("package", "folder", "near")] == ["found"] * 3
+
+
 @pytest.fixture(scope="module")
 def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment with nothing in it but one module."""

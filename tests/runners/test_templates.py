@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import select
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +43,16 @@ def test_the_first_call_starts_an_interpreter_and_later_ones_are_forked(project:
     warm(engine, "where")
 
     assert (first, [engine.call_sync("where").output for _ in range(5)]) == ("anew", ["from a template"] * 5)
+
+
+def test_a_project_in_a_folder_whose_name_is_not_utf8_has_templates_too(tmp_path: Path) -> None:
+    project = Project(tmp_path / os.fsdecode(b"caf\xe9"))
+    project.add_python("where", WHERE)
+
+    with project.open() as engine:
+        warm(engine, "where")
+
+        assert engine.call_sync("where").output == "from a template"
 
 
 POISON = {
