@@ -24,6 +24,13 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
+@pytest.fixture(params=["native", "off"])
+def mode(project: Project, request: pytest.FixtureRequest) -> str:
+    """For what must be true of a run whether the kernel holds it or the person turned the sandbox off."""
+    project.configure_person(f"sandbox: {{mode: '{request.param}'}}")
+    return str(request.param)
+
+
 @pytest.fixture
 def engine(project: Project) -> Iterator[Engine]:
     """An engine for that project; tools added to the project are found when they are called."""

@@ -10,7 +10,7 @@ import pytest
 
 import glee
 from glee.definitions.call import Call, Caller
-from glee.testing import AnsweringPerson, Project, Watcher
+from glee.testing import WRITES, AnsweringPerson, Project, Watcher
 
 TOKEN = {"secrets": {"TOKEN": {"type": "string"}}}
 
@@ -23,7 +23,7 @@ def show(value: Any = None) -> Any:
 
 @pytest.mark.parametrize("answer", ["perhaps", None, False, True, "YES", ""])
 def test_an_answer_nobody_understands_lets_nothing_run(project: Project, answer: Any) -> None:
-    project.add_command("send", "touch ran", approval={"required": True, "reason": "Sends"})
+    project.add_command("send", "touch ran", permissions=WRITES, approval={"required": True, "reason": "Sends"})
     with project.open(approver=AnsweringPerson(answer)) as engine:
         result = engine.call_sync("send")
     assert (result.ok, (project.root / "ran").exists()) == (False, False)

@@ -19,7 +19,7 @@ from glee.definitions.call import Call, Caller, Trace
 from glee.definitions.result import Result
 from glee.engine import Engine
 from glee.errors import GleeError, NotFound
-from glee.testing import Project, Watcher
+from glee.testing import WRITES, Project, Watcher
 
 
 @glee.tool
@@ -304,9 +304,9 @@ def test_plain_functions_do_not_hold_up_an_event_loop(project: Project) -> None:
 
 def test_commands_run_at_once_on_an_event_loop(project: Project) -> None:
     """Each waits for a word from the other, so neither could end alone."""
-    project.add_command("ping", "echo ping > there; cat back")
-    project.add_command("pong", "cat there; echo pong > back")
-    project.add_command("prepare", "mkfifo there back")
+    project.add_command("ping", "echo ping > there; cat back", permissions=WRITES)
+    project.add_command("pong", "cat there; echo pong > back", permissions=WRITES)
+    project.add_command("prepare", "mkfifo there back", permissions=WRITES)
 
     async def scene() -> list[Any]:
         async with project.open() as engine:

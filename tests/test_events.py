@@ -82,7 +82,10 @@ def test_a_call_that_goes_no_further_says_no_more(
         result = engine.call_sync(tool, arguments)
 
     assert watcher.names == told
-    assert watcher.events[-1] == Finished(call_id=result.call_id, tool=tool, at=watcher.events[-1].at, result=result)
+    last = watcher.events[-1]
+    assert isinstance(last, Finished)
+    assert (last.isolation is not None) == ("Started" in told)
+    assert last == Finished(call_id=result.call_id, tool=tool, at=last.at, result=result, isolation=last.isolation)
 
 
 def test_a_listener_that_fails_harms_neither_the_call_nor_the_others(

@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,10 +23,11 @@ from glee.definitions.result import Failure, Result
 from glee.engine import Engine
 from glee.errors import ConfigError
 from glee.runners import Outcome, Run
-from glee.testing import AnsweringPerson, Project, Watcher
+from glee.runners.waiting import wait_readable
+from glee.testing import WRITES, AnsweringPerson, Project, Watcher
 
 INPUTS = {"schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}}
-NEEDS_TOKEN = {"secrets": {"TOKEN": {"type": "string"}}}
+NEEDS_TOKEN = {**WRITES, "secrets": {"TOKEN": {"type": "string"}}}
 NEEDS_YES = {"required": True, "reason": "Does something"}
 
 
@@ -153,7 +153,7 @@ def test_of_several_things_wrong_the_earliest_step_answers_and_no_later_one_is_r
 
 
 def test_an_unknown_vocabulary_is_not_found(project: Project) -> None:
-    project.add_command("greet", "touch ran")
+    project.add_command("greet", "touch ran", permissions=WRITES)
 
     with project.open() as engine:
         result = engine.call_sync(Call(tool="greet", vocabulary="claude-code"))
@@ -215,7 +215,7 @@ def test_defaults_within_lists_and_behind_references_reach_the_tool(project: Pro
 
 
 def test_every_violation_is_returned_and_the_tool_is_not_run(project: Project) -> None:
-    project.add_command("act", "touch ran", inputs=INPUTS)
+    project.add_command("act", "touch ran", inputs=INPUTS, permissions=WRITES)
 
     with project.open() as engine:
         result = engine.call_sync("act", {"n": "x", "m": 1})
@@ -230,7 +230,7 @@ def test_every_violation_is_returned_and_the_tool_is_not_run(project: Project) -
 
 
 def test_a_deadline_in_the_past_runs_nothing(project: Project) -> None:
-    project.add_command("act", "touch ran")
+    project.add_command("act", "touch ran", permissions=WRITES)
 
     with project.open() as engine:
         result = engine.call_sync(Call(tool="act", deadline=time.time() - 1))
@@ -241,7 +241,7 @@ def test_a_deadline_in_the_past_runs_nothing(project: Project) -> None:
 
 
 def test_a_deadline_in_the_future_lets_the_call_run(project: Project) -> None:
-    project.add_command("act", "touch ran")
+    project.add_command("act", "touch ran", permissions=WRITES)
 
     with project.open() as engine:
         assert engine.call_sync(Call(tool="act", deadline=time.time() + 3600)).ok
@@ -279,7 +279,7 @@ class Hours:
 
 
 def test_a_deadline_that_passes_while_the_call_is_recorded_runs_nothing(project: Project) -> None:
-    project.add_command("act", "touch ran")
+    project.add_command("act", "touch ran", permissions=WRITES)
     record = Hours()
 
     with project.open(audit=record) as opened:
@@ -330,7 +330,7 @@ def test_an_error_of_glee_s_own_that_is_no_call_s_is_internal_with_its_message(p
 
 
 def test_a_part_that_fails_before_the_run_ends_in_a_result_too(project: Project) -> None:
-    project.add_command("act", "touch ran")
+    project.add_command("act", "touch ran", permissions=WRITES)
 
     class Torn:
         def visible(self, subject: object, caller: object) -> Any:
@@ -344,7 +344,8 @@ def test_a_part_that_fails_before_the_run_ends_in_a_result_too(project: Project)
 
 def test_an_output_that_cannot_be_kept_ends_in_a_result_too(project: Project) -> None:
     project.add_command("many", "seq 1 100000")
-    state = Path(project.environ["XDG_STATE_HOME"])
+    state = config.load_settings(project.root, environ=project.environ).state
+    state.parent.mkdir(parents=True)
     state.write_text("a file in the way")
 
     with project.open() as engine:
@@ -400,7 +401,7 @@ def test_an_operator_who_cannot_be_told_is_no_reason_to_lose_the_call(project: P
     ],
 )
 def test_a_call_that_makes_no_sense_ends_in_a_result_and_a_line(project: Project, call: Call) -> None:
-    project.add_command("act", "touch ran", inputs=INPUTS)
+    project.add_command("act", "touch ran", inputs=INPUTS, permissions=WRITES)
 
     with project.open() as engine:
         result = engine.call_sync(call)
@@ -476,21 +477,23 @@ def test_a_cancelled_run_is_recorded_as_cancelled_and_the_cancellation_passed_on
 
 
 def test_a_cancelled_command_is_ended(project: Project) -> None:
-    project.add_command("wait", "echo $$ > began; read line < never; touch ran")
-    for name in ("began", "never"):
+    """The pipe that it holds open is at its end as soon as it is gone."""
+    project.add_command("wait", "exec 3> held; echo began >&3; read line < never; touch ran", permissions=WRITES)
+    for name in ("held", "never"):
         os.mkfifo(project.root / name)
+    held = os.open(project.root / "held", os.O_RDONLY | os.O_NONBLOCK)
 
-    async def scene() -> int:
+    async def scene() -> None:
         async with project.open() as engine:
             task = asyncio.create_task(engine.call("wait"))
-            process = int(await asyncio.to_thread((project.root / "began").read_text))
+            await wait_readable({held}, 60)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            return process
 
-    with pytest.raises(ProcessLookupError):
-        os.kill(asyncio.run(scene()), 0)
+    asyncio.run(scene())
+    assert [os.read(held, 100) for _ in range(2)] == [b"began\n", b""]
+    os.close(held)
     assert " TOOL_EXECUTED name=wait params={} status=cancelled " in project.audit_lines[-1]
     assert not (project.root / "ran").exists()
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from glee.approval import Answer, Question
 from glee.definitions.event import Event
 
 if TYPE_CHECKING:
     from glee.engine import Engine
+
+READS: Final = {"fs": {"read": ["."]}}
+"""`permissions` of a tool that may read the whole project."""
+WRITES: Final = {"fs": {"write": ["."]}}
+"""`permissions` of a tool that may also write there."""
 
 
 class AnsweringPerson:

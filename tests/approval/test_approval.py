@@ -14,7 +14,7 @@ from glee.definitions.call import Call
 from glee.definitions.decision import Ask, Rule
 from glee.definitions.event import Decided
 from glee.definitions.result import Failure
-from glee.testing import AnsweringPerson, Project, Watcher
+from glee.testing import WRITES, AnsweringPerson, Project, Watcher
 
 INPUTS = {"schema": {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}}
 
@@ -22,7 +22,8 @@ INPUTS = {"schema": {"type": "object", "properties": {"to": {"type": "string"}},
 @pytest.fixture
 def mark(project: Project) -> Path:
     """Where the tool leaves a mark when it runs."""
-    project.add_command("send", "touch ran", inputs=INPUTS, approval={"required": True, "reason": "Sends a message"})
+    approval = {"required": True, "reason": "Sends a message"}
+    project.add_command("send", "touch ran", inputs=INPUTS, permissions=WRITES, approval=approval)
     return project.root / "ran"
 
 

@@ -27,7 +27,7 @@ from glee.audit.log import MAX_PARAMS, AuditLog, Entry
 from glee.definitions.call import Call, Caller
 from glee.definitions.event import Started
 from glee.definitions.result import Failure
-from glee.testing import Project
+from glee.testing import WRITES, Project
 
 NOON = 1_736_434_810.75
 """2025-01-09T15:00:10 UTC, and three quarters of a second."""
@@ -235,7 +235,7 @@ def test_without_a_project_the_log_is_part_of_the_state(
 
 
 def refuses(project: Project, log: Path, why: str) -> None:
-    project.add_command("mark", "touch ran")
+    project.add_command("mark", "touch ran", permissions=WRITES)
     with project.open() as engine:
         result = engine.call_sync("mark")
 
@@ -449,7 +449,7 @@ HOLD = """
 def test_a_log_that_another_process_holds_stops_the_call_and_holds_it_up_no_longer_than_it_must(
     project: Project, log: Path, awaited: bool
 ) -> None:
-    project.add_command("mark", "touch ran")
+    project.add_command("mark", "touch ran", permissions=WRITES)
     log.parent.mkdir()
     holder = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(HOLD), str(log)],

@@ -24,10 +24,11 @@ from glee.definitions.call import Call, Caller
 from glee.definitions.event import Event, Finished, Requested, Started
 from glee.engine import Engine
 from glee.errors import ConfigError
-from glee.testing import AnsweringPerson, Project, Watcher, manifest
+from glee.testing import WRITES, AnsweringPerson, Project, Watcher, manifest
 
 TOKEN = {"secrets": {"TOKEN": {"type": "string"}}}
 SECRET = "S3CR3T-VALUE-OF-SOME-LENGTH"
+CHANGED = {"required": True, "reason": "It changed"}
 
 
 @glee.tool
@@ -55,7 +56,7 @@ def wait_gone(word: str) -> None:
         time.sleep(0.01)
 
 
-def test_an_interrupt_while_a_process_begins_leaves_nothing(project: Project) -> None:
+def test_an_interrupt_while_a_process_begins_leaves_nothing(project: Project, mode: str) -> None:
     word = f"7{random.getrandbits(40)}"
     project.add_command("nothing", "")
     project.add_tool("sleep", manifest("sleep", "command", {"entrypoint": "sleep", "args": [word], "timeout_ms": 5000}))
@@ -101,13 +102,13 @@ os.write(line, b"survived")
 
 
 @pytest.mark.parametrize("way", ["one session", "sessions"])
-def test_what_forks_without_pause_does_not_outlive_its_time(project: Project, way: str) -> None:
+def test_what_forks_without_pause_does_not_outlive_its_time(project: Project, mode: str, way: str) -> None:
     """Each process lives for less time than a list of all takes. The pipe is at its end when the last one is gone."""
     line = project.root / "line"
     os.mkfifo(line)
     (project.root / "comet.py").write_text(COMET)
     execution = {"entrypoint": sys.executable, "args": ["comet.py", str(line), way], "timeout_ms": 500}
-    project.add_tool("comet", manifest("comet", "command", execution))
+    project.add_tool("comet", manifest("comet", "command", execution, permissions=WRITES))
     reader = os.open(line, os.O_RDONLY | os.O_NONBLOCK)
 
     with project.open() as engine:
@@ -138,7 +139,7 @@ def busy_thread() -> Iterator[None]:
 
 @pytest.mark.parametrize("end", ["sleep 30", ":"])
 def test_a_daemon_without_an_environment_is_ended_where_the_host_has_threads(
-    project: Project, busy_thread: None, end: str
+    project: Project, mode: str, busy_thread: None, end: str
 ) -> None:
     word = f"6{random.getrandbits(40)}"
     script = f"env -i /usr/bin/setsid -f /bin/sleep {word} </dev/null >/dev/null 2>&1\n{end}"
@@ -151,7 +152,9 @@ def test_a_daemon_without_an_environment_is_ended_where_the_host_has_threads(
     wait_gone(word)
 
 
-def test_a_program_that_cannot_start_is_said_to_where_the_host_has_threads(project: Project, busy_thread: None) -> None:
+def test_a_program_that_cannot_start_is_said_to_where_the_host_has_threads(
+    project: Project, mode: str, busy_thread: None
+) -> None:
     project.write("bad", "#!/nowhere\n", executable=True)
     project.add_tool("bad", manifest("bad", "command", {"entrypoint": "./bad"}))
 
@@ -164,6 +167,7 @@ def test_a_program_that_cannot_start_is_said_to_where_the_host_has_threads(proje
 
 def test_a_seeded_program_draws_other_marks_and_keeps_its_own_numbers(project: Project) -> None:
     project.add_command("mark", "echo $GLEE_RUN")
+    project.configure_person("sandbox: {mode: 'off'}")
     marks, numbers, state = [], [], random.getstate()
     with project.open() as engine:
         for _ in range(2):
@@ -175,7 +179,7 @@ def test_a_seeded_program_draws_other_marks_and_keeps_its_own_numbers(project: P
     assert (marks[0] != marks[1], numbers) == (True, [random.Random(42).random()] * 2)
 
 
-def test_what_the_program_itself_starts_meanwhile_is_left_alone(project: Project) -> None:
+def test_what_the_program_itself_starts_meanwhile_is_left_alone(project: Project, mode: str) -> None:
     word = f"8{random.getrandbits(40)}"
     project.add_command("quick", "true & sleep 0 &")
     stop = threading.Event()
@@ -317,7 +321,7 @@ def test_a_manifest_that_changed_runs_in_its_new_form_and_a_removed_one_not_at_a
     project.add_command("act", "echo old")
     with project.open() as engine:
         assert engine.call_sync("act").output == "old\n"
-        project.add_command("act", "echo new", approval={"required": True, "reason": "It changed"})
+        project.add_command("act", "echo new", approval=CHANGED)
         changed = engine.call_sync("act")
         (project.tools / "act" / "tool.yml").unlink()
         removed = engine.call_sync("act")
@@ -344,7 +348,7 @@ def test_a_planted_cache_makes_no_package_load(project: Project, tmp_path: Path)
 
 
 def test_a_literal_name_is_denied_whatever_its_brackets_would_match(project: Project) -> None:
-    project.add_command("rm[all]", "touch ran")
+    project.add_command("rm[all]", "touch ran", permissions=WRITES)
     project.configure('tools:\n  deny: ["rm[all]"]\n')
 
     with project.open() as engine:
@@ -356,7 +360,7 @@ def test_a_log_whose_folder_is_a_link_is_not_written(project: Project, tmp_path:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (project.root / ".glee" / "audit").symlink_to(elsewhere)
-    project.add_command("act", "touch ran")
+    project.add_command("act", "touch ran", permissions=WRITES)
 
     with project.open() as engine:
         assert engine.call_sync("act").error is not None
@@ -375,7 +379,7 @@ def test_looking_around_does_not_make_a_changed_manifest_current(project: Projec
     project.add_command("act", "echo old")
     with project.open() as engine:
         engine.call_sync("act")
-        project.add_command("act", "touch ran", approval={"required": True, "reason": "It changed"})
+        project.add_command("act", "touch ran", permissions=WRITES, approval=CHANGED)
         LOOKS[look](engine)
         changed = engine.call_sync("act")
 
@@ -450,7 +454,7 @@ def nested(value: Any, depth: int) -> Any:
 @pytest.mark.parametrize("call", CALLS_WITH_A_SECRET)
 def test_a_refused_call_tells_and_records_no_secret(project: Project, call: str) -> None:
     project.environ["TOKEN"] = SECRET
-    project.add_command("send", "touch ran", permissions=TOKEN)
+    project.add_command("send", "touch ran", permissions={**WRITES, **TOKEN})
     watcher = Watcher()
 
     with project.open() as engine:

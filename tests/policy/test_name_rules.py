@@ -18,7 +18,7 @@ from glee.definitions.decision import Allow, Ask, Deny, Rule
 from glee.definitions.result import Failure
 from glee.definitions.rules import NameRules
 from glee.policy.names import NamePolicy
-from glee.testing import Project, Watcher
+from glee.testing import WRITES, Project, Watcher
 
 NOBODY = Caller()
 
@@ -158,7 +158,7 @@ def test_a_project_cannot_allow_again_what_an_organisation_denies(
 ) -> None:
     configure_managed("tools: {deny: ['*']}")
     project.configure("tools: {allow: [greet]}")
-    project.add_command("greet", "touch ran")
+    project.add_command("greet", "touch ran", permissions=WRITES)
 
     with project.open() as engine:
         result = engine.call_sync("greet")

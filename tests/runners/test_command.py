@@ -13,7 +13,7 @@ from tool_parts import NOBODY_BOTHERED, RAN, bare, call_with_key, failure, needs
 
 from glee.definitions.result import Artifact
 from glee.engine import Engine
-from glee.testing import Project, manifest
+from glee.testing import READS, WRITES, Project, manifest
 
 SHOW_ARGUMENTS = """
 for argument in "$@"; do printf '[%s]' "$argument"; done
@@ -21,7 +21,8 @@ for argument in "$@"; do printf '[%s]' "$argument"; done
 
 
 def add_program(project: Project, name: str, entrypoint: str, **command: Any) -> None:
-    project.add_tool(name, manifest(name, "command", {"entrypoint": entrypoint, **command}))
+    fields = manifest(name, "command", {"entrypoint": entrypoint, **command}, permissions=READS)
+    project.add_tool(name, fields)
 
 
 def test_arguments_never_pass_through_a_shell(project: Project, engine: Engine) -> None:
@@ -43,7 +44,7 @@ def test_a_list_becomes_several_arguments_and_an_absent_input_none(project: Proj
 
 
 def test_a_value_that_looks_like_an_option_never_reaches_the_program(project: Project, engine: Engine) -> None:
-    project.add_command("show", "touch ran", command={"args": ["${a}"]}, inputs=takes(a="string"))
+    project.add_command("show", "touch ran", command={"args": ["${a}"]}, inputs=takes(a="string"), permissions=WRITES)
 
     result = engine.call_sync("show", {"a": "--output=/etc/passwd"})
 
@@ -53,7 +54,7 @@ def test_a_value_that_looks_like_an_option_never_reaches_the_program(project: Pr
 
 
 def test_a_nul_character_never_reaches_the_program(project: Project, engine: Engine) -> None:
-    project.add_command("show", "touch ran", command={"args": ["${a}"]}, inputs=takes(a="string"))
+    project.add_command("show", "touch ran", command={"args": ["${a}"]}, inputs=takes(a="string"), permissions=WRITES)
 
     assert bare(engine.call_sync("show", {"a": "a\0b"})) == failure(
         "show", "invalid_input", "the input a holds a NUL character, which no argument can"
@@ -193,7 +194,7 @@ def test_standard_input_is_empty(project: Project, engine: Engine) -> None:
     assert bare(engine.call_sync("read")) == success("read", "end\n", exit_code=0)
 
 
-def test_the_environment_is_path_language_and_declared_secrets_and_nothing_else(
+def test_the_environment_is_path_language_own_folders_and_declared_secrets_and_nothing_else(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.environ |= {
@@ -209,11 +210,13 @@ def test_the_environment_is_path_language_and_declared_secrets_and_nothing_else(
     with project.open() as engine:
         lines = sorted(str(engine.call_sync("env").output).splitlines())
 
-    assert [line for line in lines if not line.startswith("GLEE_RUN=")] == [
+    assert lines == [
         "API_KEY=[secret]",
+        "HOME=/run/home",
         "LANG=de_DE.UTF-8",
         "LC_ALL=C",
         f"PATH={project.environ['PATH']}",
+        "TMPDIR=/tmp",
         "TZ=UTC",
     ]
 
@@ -222,7 +225,7 @@ def test_without_a_locale_the_language_is_plain_utf8(project: Project, engine: E
     add_program(project, "env", "/usr/bin/env")
 
     names = {line.partition("=")[0] for line in str(engine.call_sync("env").output).splitlines()}
-    assert names == {"GLEE_RUN", "LANG", "PATH"}
+    assert names == {"HOME", "LANG", "PATH", "TMPDIR"}
     assert "LANG=C.UTF-8" in str(engine.call_sync("env").output)
 
 

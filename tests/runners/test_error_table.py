@@ -9,7 +9,7 @@ from servers import Server
 from tool_parts import add_http, bare, failure, needs, takes
 
 from glee.engine import Engine
-from glee.testing import Project
+from glee.testing import WRITES, Project
 
 
 def test_input_validation_fails_returns_the_schema_violations_and_the_tool_is_not_executed(
@@ -17,7 +17,7 @@ def test_input_validation_fails_returns_the_schema_violations_and_the_tool_is_no
 ) -> None:
     inputs = takes(count="integer", word="string")
     inputs["schema"]["required"] = ["word"]
-    project.add_command("work", "touch ran", inputs=inputs)
+    project.add_command("work", "touch ran", inputs=inputs, permissions=WRITES)
 
     result = engine.call_sync("work", {"count": "many", "other": 1})
 
@@ -124,7 +124,7 @@ def test_secret_not_found_in_environment_returns_an_error_and_the_tool_is_not_ex
     project: Project, engine: Engine
 ) -> None:
     project.environ["SET"] = "yes"
-    project.add_command("work", "touch ran", permissions=needs("SET", "UNSET"))
+    project.add_command("work", "touch ran", permissions={**WRITES, **needs("SET", "UNSET")})
 
     assert bare(engine.call_sync("work")) == failure(
         "work",

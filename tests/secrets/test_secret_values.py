@@ -6,7 +6,7 @@ import glee
 from glee.definitions.permissions import Permissions, SecretNeed
 from glee.definitions.result import Failure
 from glee.secrets.environment import EnvironmentSecrets, Secrets
-from glee.testing import Project, Watcher
+from glee.testing import WRITES, Project, Watcher
 
 VALUE = "sk-0123456789abcdef"
 
@@ -16,7 +16,7 @@ def needs(**secrets: bool) -> dict[str, object]:
 
 
 def test_a_missing_secret_is_an_error_before_anything_runs(project: Project) -> None:
-    project.add_command("send", "touch ran", permissions=needs(TOKEN=True))
+    project.add_command("send", "touch ran", permissions={**WRITES, **needs(TOKEN=True)})
     watcher = Watcher()
 
     with project.open() as engine:
@@ -75,7 +75,7 @@ def test_only_declared_secrets_reach_a_command(project: Project) -> None:
     with project.open() as engine:
         shown = str(engine.call_sync("names").output).split()
 
-    assert sorted(set(shown) - {"PWD", "SHLVL", "_", "OLDPWD", "GLEE_RUN"}) == ["LANG", "PATH", "TOKEN"]
+    assert sorted(set(shown) - {"PWD", "SHLVL", "_", "OLDPWD"}) == ["HOME", "LANG", "PATH", "TMPDIR", "TOKEN"]
 
 
 def test_only_declared_secrets_reach_a_python_tool(project: Project) -> None:

@@ -174,18 +174,6 @@ def wait_until(condition: Callable[[], Any]) -> None:
         pause.poll(10)
 
 
-def has_line(file: Path) -> bool:
-    return file.exists() and file.read_text().endswith("\n")
-
-
-def is_gone(pid: int) -> bool:
-    """True if no such process runs; one that nobody has waited for yet no longer runs."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] in ("Z", "X")
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
 def inputs(*required: str, closed: bool = True, **properties: Any) -> dict[str, Any]:
     """The `inputs` of a manifest."""
     schema: dict[str, Any] = {"type": "object", "properties": properties, "required": list(required)}

@@ -8,12 +8,15 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from shell import Glee, has_line, inputs, is_gone, wait_until
+from process_watch import new_mark, wait_gone, wait_there
+from shell import Glee, inputs
 
 from glee.doors.cli.failures import EXIT_STATUS
 from glee.errors import all_codes
+from glee.testing import WRITES
 
 KEYS = ["ok", "tool", "call_id", "output", "error", "warnings", "artifacts", "exit_code", "duration_ms"]
+SLEEP = new_mark()
 
 
 class _Refusing(http.server.BaseHTTPRequestHandler):
@@ -52,9 +55,9 @@ def glee(make_glee: Callable[[], Glee], server: str) -> Glee:
         outputs={"format": "json", "schema": {"type": "object"}},
     )
     add.add_command("fails", "echo checked; echo first >&2; echo 'the last words' >&2; exit 3")
-    add.add_command("slow", "echo $$ > started; exec sleep 600")
+    add.add_command("slow", f"exec sleep {SLEEP}")
     add.add_command("asks", "echo done", approval={"required": True, "reason": "it cannot be undone"})
-    add.add_command("count", "echo x >> runs; wc -l < runs")
+    add.add_command("count", "echo x >> runs; wc -l < runs", permissions=WRITES)
     add.add_command("needs_secret", 'echo "$TOKEN"', permissions={"secrets": {"TOKEN": {"type": "string"}}})
     add.add_command("gone", "true")
     (made.root / "scripts/gone.sh").unlink()
@@ -164,7 +167,7 @@ def test_the_body_of_a_refusal_is_shown(glee: Glee) -> None:
 
 def test_a_call_that_cannot_be_recorded_does_not_run(make_glee: Callable[[], Glee]) -> None:
     fresh = make_glee()
-    fresh.project.add_command("touch", "touch ran")
+    fresh.project.add_command("touch", "touch ran", permissions=WRITES)
     fresh.project.write(".glee/audit", "in the way")
 
     ran = fresh("run", "touch", "--json")
@@ -216,17 +219,15 @@ def test_a_secret_comes_from_the_environment_and_is_not_printed(glee: Glee) -> N
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_interrupted_is_cancelled_and_leaves_no_process(glee: Glee, number: signal.Signals) -> None:
-    started = glee.root / "started"
-    started.unlink(missing_ok=True)
     process = glee.start("run", "slow", "--json")
-    wait_until(lambda: has_line(started))
+    wait_there(SLEEP)
 
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
 
     assert process.returncode == 130, err
     assert b'"code": "cancelled"' in out
-    wait_until(lambda: is_gone(int(started.read_text())))
+    wait_gone(SLEEP)
 
 
 def test_what_a_tool_says_beside_its_output_is_shown_on_standard_error(make_glee: Callable[[], Glee]) -> None:

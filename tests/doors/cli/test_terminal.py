@@ -6,11 +6,15 @@ import json
 from collections.abc import Callable
 
 import pytest
-from shell import CTRL_C, CTRL_D, Glee, has_line, inputs, is_gone, wait_until
+from process_watch import new_mark, wait_gone, wait_there
+from shell import CTRL_C, CTRL_D, Glee, inputs, wait_until
+
+from glee.testing import READS
 
 COLOUR = "\x1b[31m"
 FRAME = "⠋"
 CLEAR = "\r\x1b[K"
+SLEEP = new_mark()
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +40,15 @@ def glee(make_glee: Callable[[], Glee]) -> Glee:
         approval={"required": True, "reason": "it \x1b]0;cannot\x07 be undone"},
         examples=[{"params": {"text": "it"}, "expected_output": "did it"}],
     )
-    add.add_command("slow", "echo $$ > started; sleep 600 & echo $! >> started; wait")
-    add.add_command("until_told", "while [ ! -e told ]; do sleep 0.05; done; echo over", examples=[{"params": {}}])
+    add.add_command("slow", f"sleep {SLEEP} & sleep {SLEEP}")
+    until_told = "while [ ! -e told ]; do sleep 0.05; done; echo over"
+    add.add_command("until_told", until_told, permissions=READS, examples=[{"params": {}}])
     add.add_command(
         "waits",
         'while [ ! -e "$1" ]; do sleep 0.05; done',
         command={"args": ["${file}"]},
         inputs=inputs("file", file={"type": "string"}),
+        permissions=READS,
         examples=[{"params": {"file": "scripts"}}, {"params": {"file": "told"}}],
     )
     add.add_command("colourful", "printf '\\033[31mred\\033[0m \\033]0;title\\007\\302\\233 tab\\there\\r\\n'")
@@ -175,28 +181,22 @@ def test_a_run_within_a_second_shows_no_spinner_and_a_pipe_never_does(glee: Glee
 
 
 def test_ctrl_c_ends_the_run_and_all_it_started(glee: Glee) -> None:
-    started = glee.root / "started"
-    started.unlink(missing_ok=True)
     terminal = glee.on_terminal("run", "slow")
-    wait_until(lambda: has_line(started) and len(started.read_text().split()) == 2)
+    wait_there(SLEEP, 2)
 
     assert terminal.end(CTRL_C) == 130
     assert "the call was cancelled" in terminal.seen
     assert "Traceback" not in terminal.seen
-    for pid in started.read_text().split():
-        wait_until(lambda pid=pid: is_gone(int(pid)))
+    wait_gone(SLEEP)
 
 
 def test_a_terminal_that_is_closed_ends_the_run_and_all_it_started(glee: Glee) -> None:
-    started = glee.root / "started"
-    started.unlink(missing_ok=True)
     terminal = glee.on_terminal("run", "slow")
-    wait_until(lambda: has_line(started) and len(started.read_text().split()) == 2)
+    wait_there(SLEEP, 2)
 
     terminal.hang_up()
 
-    for pid in started.read_text().split():
-        wait_until(lambda pid=pid: is_gone(int(pid)))
+    wait_gone(SLEEP)
     wait_until(lambda: terminal.process.poll() is not None)
 
 
