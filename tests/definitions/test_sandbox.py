@@ -59,7 +59,7 @@ def test_a_person_chooses_containers_in_either_spelling(
         Bind(source="/src", target="/dst", writable=False),
         Bind(source="/out", target="/out", writable=True),
     )
-    assert (sandbox.network_access, sandbox.max_memory_mb, sandbox.max_cpu_percent) == (False, 512, 50)
+    assert (sandbox.network_access, sandbox.limits.memory_mb, sandbox.limits.cpu_percent) == (False, 512, 50)
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_a_project_can_lower_limits_and_never_raise_them(project: Project, load:
 
     project.configure("sandbox: {max_memory_mb: 8192, max_cpu_percent: 200, network_access: true}")
     sandbox = load()
-    assert (sandbox.max_memory_mb, sandbox.max_cpu_percent, sandbox.network_access) == (4096, 100, True)
+    assert (sandbox.limits.memory_mb, sandbox.limits.cpu_percent, sandbox.network_access) == (4096, 100, True)
 
     project.configure("sandbox: {max_memory_mb: 100, max_cpu_percent: 10, network_access: false}")
     sandbox = load()
-    assert (sandbox.max_memory_mb, sandbox.max_cpu_percent, sandbox.network_access) == (100, 10, False)
+    assert (sandbox.limits.memory_mb, sandbox.limits.cpu_percent, sandbox.network_access) == (100, 10, False)
 
 
 def test_a_project_alone_cannot_raise_what_nobody_spoke_of(project: Project, load: Callable[[], Sandbox]) -> None:
@@ -100,7 +100,7 @@ def test_a_project_alone_cannot_raise_what_nobody_spoke_of(project: Project, loa
 
     sandbox = load()
 
-    assert (sandbox.mode, sandbox.max_memory_mb, sandbox.max_cpu_percent) == ("native", 2048, 10)
+    assert (sandbox.mode, sandbox.limits.memory_mb, sandbox.limits.cpu_percent) == ("native", 2048, 10)
 
 
 def test_a_project_that_asks_for_native_does_not_undo_a_persons_containers(
@@ -157,7 +157,7 @@ def test_both_spellings_of_one_setting_are_one_too_many(project: Project, load: 
         ("mode: container", "no image is named"),
         ("mode: container, image: x, engine: podman", "there is no podman on PATH"),
         ("mode: nsjail", "there is no nsjail on PATH"),
-        ("mode: native, max_cpu_percent: 10", "sandbox.max_cpu_percent is not held by sandbox.mode: native"),
+        ("mode: native, max_cpu_percent: 10", "sandbox.limits.cpu_percent is not held by sandbox.mode: native"),
     ],
 )
 def test_what_cannot_be_held_is_said_and_nothing_runs(project: Project, text: str, message: str) -> None:
