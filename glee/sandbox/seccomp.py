@@ -89,8 +89,8 @@ def compile_filter(machine: str, net: Net, *, lacks: Collection[Lack] = ()) -> b
     table = numbers(machine)
     allowed = ALLOWED - (_METADATA if "files" in lacks else frozenset())
     allowed -= _SIGNALS if "signals" in lacks else frozenset()
-    judged = {*_JUDGED, *(_OF_ONESELF if "processes" in lacks else ())}
-    judged |= {"kill", *_OWNERS} if "signals" in lacks else set()
+    judged = {*_JUDGED, *((*_OF_ONESELF, *_OWNERS) if "processes" in lacks else ())}
+    judged |= {"kill"} if "signals" in lacks else set()
     program = Program()
     _check_machine(program, machine)
     labels = dict.fromkeys(table.values(), "forbidden")
@@ -99,11 +99,11 @@ def compile_filter(machine: str, net: Net, *, lacks: Collection[Lack] = ()) -> b
     labels[table["clone3"]] = "unknown"  # its flags lie in memory where no filter sees them; libc falls back to clone
     search(program, labels, "unknown")
     _judge_clone(program)
-    _judge_requests(program, "ioctl", (*_TERMINAL_INPUT, *(_OWNERS["ioctl"] if "signals" in lacks else ())))
+    _judge_requests(program, "ioctl", (*_TERMINAL_INPUT, *(_OWNERS["ioctl"] if "processes" in lacks else ())))
     if "signals" in lacks:
-        _judge_requests(program, "fcntl", _OWNERS["fcntl"])
         _judge_own(program, "kill", (0,))
     if "processes" in lacks:
+        _judge_requests(program, "fcntl", _OWNERS["fcntl"])
         for name, arguments in _OF_ONESELF.items():
             _judge_own(program, name, arguments)
     _judge_personality(program)

@@ -40,6 +40,13 @@ READING = {
     "the machine's settings": "open('/proc/sys/kernel/core_pattern').read()",
     "devices": "os.listdir('/sys')",
     "private keys": "os.listdir('/etc/ssl/private')[0]",
+    "a file outside by openat2": "os.read(call('openat2', -100, OUTSIDE.encode() + b'/secret', bytes(24), 24), 9)",
+    "a file outside by its parent's parent": "open('/proc/self/cwd/../../outside/secret').read()",
+    "what the host has in its environment": "[n for n in os.environ if n not in USUAL] or refused()",
+    "the host's time and again": "open('/proc/uptime').read()",
+    "the memory of the machine": "open('/dev/mem', 'rb').read(1)",
+    "the kernel's messages": "open('/dev/kmsg').read(1)",
+    "other terminals": "os.open('/dev/tty', os.O_RDWR) and os.listdir('/dev/pts')[0]",
 }
 WRITING = {
     "a file outside": "open(OUTSIDE + '/new', 'w')",
@@ -67,6 +74,12 @@ NETWORK = {
     "packets": "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
     "raw": "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
     "the hypervisor": "socket.socket(socket.AF_VSOCK)",
+    "a name server": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(bytes(12), ('127.0.0.53', 53))",
+    "the machine's bus": "socket.socket(socket.AF_UNIX).connect('/run/dbus/system_bus_socket')",
+    "a container engine": "socket.socket(socket.AF_UNIX).connect('/var/run/docker.sock')",
+    "an agent for keys": "socket.socket(socket.AF_UNIX).connect(os.environ.get('SSH_AUTH_SOCK', '/run/agent'))",
+    "Bluetooth": "socket.socket(31, socket.SOCK_RAW, 1)",
+    "a server of its own": "socket.create_server(('127.0.0.1', 0))",
     "several paths": "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)",
 }
 PROCESSES = {
@@ -80,6 +93,11 @@ PROCESSES = {
     "other groups": "os.setgroups([0])",
     "descriptors of others": "[n for n in os.listdir('/proc/self/fd') if int(n) > 5] or refused()",
     "a setuid program": "os.stat('/usr/bin/su') and subprocess.run(['/usr/bin/su', '-c', 'id'], check=True)",
+    "a core dump": "resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20))",
+    "to see other processes": "[n for n in os.listdir('/proc') if n.isdigit() and int(n) > 9] or refused()",
+    "a signal through a file": "fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, HOST)",
+    "to be traced by others": "call('prctl', 0x59616d61, HOST, 0, 0, 0)",
+    "its own memory as another's": "open(f'/proc/{HOST}/mem', 'r+b')",
     "to leave its limits": "resource.setrlimit(resource.RLIMIT_NPROC, (10**6, 10**6))",
 }
 CALLS = {
@@ -111,6 +129,19 @@ CALLS = {
     "fsopen": "call('fsopen', b'tmpfs', 0)",
     "memfd_secret": "call('memfd_secret', 0)",
     "typing into a terminal": "fcntl.ioctl(0, 0x5412, b'x')",
+    "a system call of 32 bits": "run_code(bytes.fromhex('b814000000cd80c3'))",
+    "a system call of x32": "call_number(0x40000000 + 39)",
+    "the clock": "call('clock_settime', 0, bytes(16))",
+    "the name of the machine": "call('sethostname', b'x', 1)",
+    "ports": "call('ioperm', 0, 8, 1)",
+    "modify_ldt": "call('modify_ldt', 0, 0, 0)",
+    "quotactl": "call('quotactl', 0, 0, 0, 0)",
+    "acct": "call('acct', b'/tmp/x')",
+    "pidfd_getfd": "call('pidfd_getfd', 0, 0, 0)",
+    "kcmp": "call('kcmp', 1, 1, 0, 0, 0)",
+    "move_pages": "call('move_pages', HOST, 0, 0, 0, 0, 0)",
+    "process_madvise": "call('process_madvise', 0, 0, 0, 0, 0)",
+    "message queues": "call('mq_open', b'x', 0o100, 0o600, 0)",
     "shared memory of System V": "call('shmget', 1234, 4096, 0o1600)",
 }
 ATTACKS = {
@@ -125,12 +156,22 @@ ATTACKS = {
     for name, code in attacks.items()
 }
 PROGRAM = """#!{python} -I
-import ctypes, fcntl, os, resource, socket, subprocess, sys, time
+import ctypes, fcntl, mmap, os, resource, socket, subprocess, sys, time
 
 NUMBERS = {numbers}
 OUTSIDE, PROJECT, ABSTRACT = {outside!r}, {project!r}, {abstract!r}
 PORT, HOST = {port}, {host}
 TMP = os.environ["TMPDIR"]
+USUAL = "PATH LANG LC_ALL LC_CTYPE TZ HOME TMPDIR PWD SHLVL _".split()
+
+
+def run_code(code):
+    # for x86_64, in memory of its own
+    if os.uname().machine != "x86_64":
+        refused()
+    memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    memory.write(code)
+    return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))()
 
 
 def refused():
@@ -138,10 +179,16 @@ def refused():
 
 
 def call(name, *arguments):
+    if name not in NUMBERS:  # of another machine
+        refused()
+    return call_number(NUMBERS[name], *arguments)
+
+
+def call_number(number, *arguments):
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     values = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    result = libc.syscall(ctypes.c_long(NUMBERS[name]), *values)
+    result = libc.syscall(ctypes.c_long(number), *values)
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result

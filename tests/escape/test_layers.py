@@ -60,7 +60,7 @@ CALLS = {
     f"calls: {name}"
     for name in (
         "unshare", "clone into a namespace", "process_vm_readv", "io_uring_setup", "keyctl", "add_key", "userfaultfd",
-        "personality", "memfd_secret", "shared memory of System V",
+        "personality", "memfd_secret", "a system call of 32 bits", "modify_ldt", "shared memory of System V",
     )
 }  # fmt: skip
 FILES = {
@@ -68,15 +68,24 @@ FILES = {
     for name in (
         "a file outside", "a file outside by a relative path", "the users", "the project", "Glee's settings",
         "a link to it", "through the root of a process", "what is known of it", "the machine's settings", "devices",
+        "a file outside by openat2", "a file outside by its parent's parent", "the host's time and again",
     )
 }  # fmt: skip
 ALONE = {
     "landlock": (
         frozenset({"landlock"}),
-        FAMILIES | CALLS | {"reading: what is known of it", "network: a datagram to it"},
+        FAMILIES
+        | CALLS
+        | {"reading: what is known of it", "network: a datagram to it", "network: a name server"}
+        | {"processes: a signal through a file"},
     ),
-    "the filter": (frozenset({"seccomp"}), FILES),
-    "namespaces": (NAMESPACES, FAMILIES | CALLS | {"processes: the limits of process one"}),
+    "the filter": (frozenset({"seccomp"}), FILES | {"processes: to see other processes"}),
+    "namespaces": (
+        NAMESPACES,
+        FAMILIES
+        | CALLS
+        | {"processes: the limits of process one", "network: a server of its own", "calls: message queues"},
+    ),
 }
 """Layers, and what they leave open when they stand alone; some of it depends on who runs this and where."""
 SOMETIMES = {
@@ -87,6 +96,9 @@ SOMETIMES = {
     "reading: private keys",
     "writing: a mode",
     "calls: perf_event_open",
+    "calls: modify_ldt",
+    "calls: a system call of 32 bits",
+    "network: a name server",
     "calls: io_uring_setup",
     "calls: userfaultfd",
     "calls: memfd_secret",

@@ -123,9 +123,9 @@ def test_sockets_are_judged_by_family_and_type(arguments: list[int], open_verdic
         ("signals", "kill", [7, 15], FORBIDDEN),
         ("signals", "kill", [0xFFFF_FFFF, 15], FORBIDDEN),
         ("signals", "tgkill", [7, 7, 15], FORBIDDEN),
-        ("signals", "fcntl", [3, 8, 7], FORBIDDEN),
-        ("signals", "fcntl", [3, 2, 1], ALLOW),
-        ("signals", "ioctl", [3, 0x8901, 7], FORBIDDEN),
+        ("processes", "fcntl", [3, 8, 7], FORBIDDEN),
+        ("processes", "fcntl", [3, 2, 1], ALLOW),
+        ("processes", "ioctl", [3, 0x8901, 7], FORBIDDEN),
     ],
 )
 def test_what_no_other_layer_holds_the_filter_refuses(
