@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from glee.errors import SandboxUnavailable
 from glee.sandbox.compile import Abilities
+from glee.sandbox.offspring import count_threads
 
 SPARES: Final = 2
 """Jails that wait for each profile in use."""
@@ -112,7 +113,8 @@ class _Server:
             self.close()
             raise SandboxUnavailable("the fork server did not start; standard error says why") from error
         if layers is not None:
-            abilities = msgspec.structs.replace(abilities, layers=abilities.layers & layers)
+            running = abilities.running or count_threads(abilities.uid)
+            abilities = msgspec.structs.replace(abilities, layers=abilities.layers & layers, running=running)
         if "mount" not in abilities.layers:
             _make_private(self._private, abilities)
         return abilities

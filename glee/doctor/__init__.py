@@ -1,0 +1,1 @@
+"""WHAT CAN THIS MACHINE HOLD: escapes are tried from inside real jails, and what was not stopped is told."""
