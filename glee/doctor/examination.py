@@ -9,7 +9,6 @@ from typing import Final
 
 from msgspec import structs
 
-from glee.compose import compose_jails
 from glee.config import Settings
 from glee.definitions.bounds import Bounds
 from glee.doctor.engines import Engines
@@ -17,6 +16,7 @@ from glee.doctor.report import ALL, BARE, NOTHING, Report, judge
 from glee.doctor.trying import Outcome, try_all
 from glee.doctor.world import World, build_world
 from glee.errors import SandboxUnavailable
+from glee.holding import compose_jails
 from glee.sandbox.compile import Abilities
 from glee.sandbox.facts import Facts, read_facts
 from glee.sandbox.jails import Jails

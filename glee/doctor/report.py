@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from glee.config import Sandbox
+from glee.definitions.sandbox import Sandbox
 from glee.doctor.engines import State
 from glee.doctor.trying import Outcome
 from glee.sandbox.compile import Abilities

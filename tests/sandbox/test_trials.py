@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from glee.compose import compose_jails
 from glee.config import Settings, load_settings
 from glee.doctor import trying
 from glee.doctor.trying import Outcome, try_all
 from glee.doctor.world import World, build_world, find_marked
+from glee.holding import compose_jails
 from glee.sandbox import prisoner
 from glee.sandbox.syscalls import machine, numbers
 from glee.sandbox.trials import EAT_TOGETHER, OUTLIVE, STAT, TRIALS, Trial, find_trials

@@ -19,6 +19,7 @@ COMMANDS = {
     "lint": "Check every definition; say what is wrong and how to mend it.",
     "test": "Run the examples in the definitions as tests.",
     "learn": "Find the least permissions that a tool needs.",
+    "doctor": "Show what this machine can enforce: escapes are tried.",
     "artifact": "Print an output that was too large to return.",
     "completion": "Print the script for tab completion in a shell.",
 }

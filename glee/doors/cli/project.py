@@ -25,11 +25,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def load_project(root: str | None = None) -> Settings:
     """Settings of the project here, above, or at the root given."""
+    return config.load_settings(config.get_root(_find_start(root)))
+
+
+def load_any(root: str | None = None) -> Settings:
+    """The same, and where there is no project, the settings that hold without one."""
+    return config.load_settings(config.find_root(_find_start(root)))
+
+
+def _find_start(root: str | None) -> Path:
     try:
-        start = Path(root) if root else Path.cwd()
+        return Path(root) if root else Path.cwd()
     except FileNotFoundError:
         raise ProjectNotFound("the folder you are in no longer exists; go to one that does") from None
-    return config.load_settings(config.get_root(start))
 
 
 def get_tool(settings: Settings, name: str) -> Tool:
