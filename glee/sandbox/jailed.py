@@ -186,7 +186,7 @@ def lock(profile: Profile, own: str | None = None) -> None:
     if profile.becomes is not None:
         namespaces.become(*profile.becomes)
     if profile.own_user:
-        namespaces.enter_user(os.getuid(), os.getgid())
+        namespaces.enter_user(os.getuid(), os.getgid(), profile.proc)
     for limit, value in profile.limits.items():  # not before: the new namespace would have all runs share them
         resource.setrlimit(limit, (value, value))
     if own is not None:

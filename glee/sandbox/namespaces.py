@@ -16,12 +16,16 @@ _SET_FLAGS: Final = 0x8914
 _UP_AND_RUNNING: Final = 0x41
 
 
-def enter_user(uid: int, gid: int) -> None:
-    """A user namespace in which this process is who it was, and nobody else exists."""
+def enter_user(uid: int, gid: int, proc: int | None = None) -> None:
+    """A user namespace in which this process is who it was, and nobody else exists.
+
+    `proc` is a descriptor of the machine's /proc, for a process that does not see it any more.
+    """
     kernel.unshare(kernel.NEW_USER)
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{uid} {uid} 1")
-    _write("/proc/self/gid_map", f"{gid} {gid} 1")
+    base = "/proc/self" if proc is None else "self"
+    _write(f"{base}/setgroups", "deny", proc)
+    _write(f"{base}/uid_map", f"{uid} {uid} 1", proc)
+    _write(f"{base}/gid_map", f"{gid} {gid} 1", proc)
 
 
 def become(uid: int, gid: int) -> None:
@@ -82,8 +86,8 @@ def _borrow(flag: int, name: str, prepare: object = None) -> int:
             os.waitpid(pid, 0)
 
 
-def _write(path: str, text: str) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+def _write(path: str, text: str, folder: int | None = None) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=folder)
     try:
         os.write(file, text.encode())
     finally:

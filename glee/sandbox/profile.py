@@ -19,6 +19,8 @@ class Profile:
         self.flags = sum(flag for name, flag in _NAMESPACES.items() if name in layers)
         self.becomes = (uid, gid) if os.getuid() == 0 else None
         self.own_user = "user" in layers
+        self.proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
+        """The machine's, which a jail may not be able to mount for itself."""
         self.door = int(words["door"][0]) if "door" in words else None
         if self.door is not None:
             self.flags |= kernel.NEW_NET
@@ -49,7 +51,7 @@ class Profile:
         return ruleset
 
     def remove(self) -> None:
-        for _, file in self._rules:
+        for file in (self.proc, *(file for _, file in self._rules)):
             os.close(file)
         if self.view is not None:
             self.view.remove()

@@ -15,6 +15,7 @@ NAMESPACES = frozenset({"user", "mount", "pid", "proc", "net", "ipc"})
 COMBINATIONS = {
     "every layer": NAMESPACES | {"landlock", "seccomp"},
     "no Landlock": NAMESPACES | {"seccomp"},
+    "no /proc": NAMESPACES - {"proc"} | {"landlock", "seccomp"},
     "no namespaces": frozenset({"landlock", "seccomp"}),
     "no namespaces but the user's": frozenset({"landlock", "seccomp", "user"}),
 }
