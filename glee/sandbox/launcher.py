@@ -57,7 +57,11 @@ class Launcher:
     def take(self, plan: bytes) -> Spare:
         """A jail of this profile: one that waits, or one that is being made."""
         with self._lock:
-            return self._get_server().take(plan)
+            try:
+                return self._get_server().take(plan)
+            except OSError:  # it was killed this very moment, and nothing has run
+                self._end_server()
+                return self._get_server().take(plan)
 
     def refill(self, plan: bytes) -> None:
         """Has jails made for the next runs. It is no fault if that cannot be done now."""
@@ -67,16 +71,18 @@ class Launcher:
 
     def _get_server(self) -> _Server:
         if self._server is None or not self._server.is_alive():
-            if self._server is not None:
-                self._server.close()
+            self._end_server()
             self._server = _Server(self._folder, self.private, self._wanted)
         return self._server
 
+    def _end_server(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
     def close(self) -> None:
         with self._lock:
-            if self._server is not None:
-                self._server.close()
-                self._server = None
+            self._end_server()
 
 
 class _Server:
