@@ -91,9 +91,10 @@ class Jails:
         carved = () if "mount" in abilities.layers else find_carved(spec, Mounts(spec))
         stamp = _stamp({str(program), *map(str, self._place.guarded), *_paths(spec), *self._granted(tool)}, carved)
         private = self._launcher.private
+        whose = (tool.identity, tool.digest) if forks else ()  # a template holds the function of one tool
         steps = [
             *compile_steps(spec, abilities, private=str(private), forks=forks, record=self._record),
-            ("stamp", repr(stamp)),
+            ("stamp", repr((stamp, whose))),
         ]
         jail = Jail(
             launcher=self._launcher,

@@ -13,7 +13,7 @@ from process_watch import find_processes, new_mark, wait_gone
 from tool_parts import takes
 
 from glee.engine import Engine
-from glee.testing import Project, Watcher
+from glee.testing import Project, Watcher, manifest
 
 PATIENCE = 30_000
 
@@ -247,3 +247,12 @@ def test_templates_end_with_their_engine(project: Project) -> None:
         warm(engine, mark, {"code": "1"})
 
     wait_gone(mark)
+
+
+def test_a_manifest_that_names_another_function_is_followed_at_once(project: Project, engine: Engine) -> None:
+    project.add_python("one", "def run():\n    return 'run'\n\n\ndef other():\n    return 'other'\n")
+    warm(engine, "one")
+
+    project.add_tool("one", manifest("one", "python", {"module": "tools.one", "function": "other"}))
+
+    assert [engine.call_sync("one").output for _ in range(2)] == ["other", "other"]
