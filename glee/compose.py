@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from glee import config
 from glee.catalog.catalog import Catalog
 from glee.catalog.manifests import ManifestSource
 from glee.config import Settings
+from glee.errors import SandboxUnavailable
 from glee.policy.names import NamePolicy
 
 if TYPE_CHECKING:
@@ -91,11 +92,37 @@ def compose_catalog(settings: Settings) -> Catalog:
     """The sources in the order in which they win a name."""
     from glee.catalog.packages import PackageSource
 
-    packages = PackageSource(settings.cache.parent / "packages.msgpack")
+    sandbox = settings.sandbox
+    packages = PackageSource(
+        settings.cache.parent / "packages.msgpack" if sandbox.mode != "container" else None,
+        describe=lambda probes: _describe(settings, probes),
+        trusted=sandbox.trust,
+        is_off=sandbox.mode == "off",
+    )
     if not settings.has_project:
         return Catalog([packages])
     manifests = ManifestSource(settings.folder / "tools", settings.cache / "manifests.msgpack")
     return Catalog([manifests, packages])
+
+
+def _describe(settings: Settings, probes: Sequence[Tool]) -> Sequence[Any]:
+    """Asks packages for their tools in jails, which end when all have answered."""
+    if settings.sandbox.mode == "container":
+        reason = "packages belong to the interpreter that runs Glee, which no container has; use sandbox.mode: native"
+        return [SandboxUnavailable(reason) for _ in probes]
+    from glee.runners.describing import describe_all
+    from glee.runners.python import PythonRunner
+
+    runners = Runners(settings)
+    try:
+        runner = PythonRunner(
+            runners.get_cells(), search_path=settings.search_path, locale=settings.locale, keeps_templates=False
+        )
+        return describe_all(runner, probes)
+    except SandboxUnavailable as error:
+        return [error for _ in probes]
+    finally:
+        runners.close()
 
 
 def compose_policy(settings: Settings) -> NamePolicy:
@@ -129,16 +156,16 @@ class Runners(dict[str, Any]):
         if kind == "command":
             from glee.runners.command import CommandRunner
 
-            return CommandRunner(self._get_cells(), search_path=settings.search_path, locale=settings.locale)
+            return CommandRunner(self.get_cells(), search_path=settings.search_path, locale=settings.locale)
         if kind == "python":
             from glee.runners.python import PythonRunner
 
-            return PythonRunner(self._get_cells(), search_path=settings.search_path, locale=settings.locale)
+            return PythonRunner(self.get_cells(), search_path=settings.search_path, locale=settings.locale)
         from glee.runners.function import FunctionRunner
 
         return FunctionRunner()
 
-    def _get_cells(self) -> Cells:
+    def get_cells(self) -> Cells:
         if self._cells is None:
             from glee.holding import compose_cells
 

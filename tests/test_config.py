@@ -327,3 +327,50 @@ def test_only_language_and_time_are_taken_along(project: Project, load: Callable
 
     assert settings.locale == {"LANG": "de_AT.UTF-8", "TZ": "Europe/Vienna"}
     assert "secret" not in repr(settings)
+
+
+def test_the_person_trusts_packages_by_any_spelling_of_their_names(
+    project: Project, load: Callable[[], Settings]
+) -> None:
+    assert load().sandbox.trust == frozenset()
+
+    project.configure_person("sandbox: {trust: [Acme_Greeter, other.one]}")
+
+    assert load().sandbox.trust == {"acme-greeter", "other-one"}
+
+
+@pytest.mark.parametrize(
+    ("organisation", "person", "trusted"),
+    [
+        ("trust: [acme, beta]", "trust: [beta, gamma]", {"beta"}),
+        ("trust: []", "trust: [acme]", set()),
+        ("trust: [acme]", "minimum: full", {"acme"}),
+        ("mode: native", "trust: [acme]", set()),
+        ("mode: native, trust: [acme]", "trust: [acme, beta]", {"acme"}),
+        ("minimum: full", "mode: native, trust: [acme]", {"acme"}),
+    ],
+)
+def test_a_person_cannot_trust_what_the_organisation_does_not(
+    project: Project, managed: Path, load: Callable[[], Settings], organisation: str, person: str, trusted: set[str]
+) -> None:
+    managed.write_text(f"sandbox: {{{organisation}}}")
+    project.configure_person(f"sandbox: {{{person}}}")
+
+    assert load().sandbox.trust == trusted
+
+
+@pytest.mark.parametrize("name", ["'*'", "acme*", "''", "-acme", "acme/x", "7"])
+def test_only_the_name_of_a_package_can_be_trusted(project: Project, load: Callable[[], Settings], name: str) -> None:
+    project.configure_person(f"sandbox: {{trust: [{name}]}}")
+
+    with pytest.raises(ConfigError, match=r"sandbox\.trust\.0: "):
+        load()
+
+
+def test_a_project_cannot_trust_a_package(project: Project, load: Callable[[], Settings]) -> None:
+    project.configure("sandbox: {trust: [acme]}")
+
+    with pytest.raises(ConfigError) as raised:
+        load()
+
+    assert str(raised.value) == (f"{own(project)}: only your own config can trust a package: ~/.config/glee/config.yml")

@@ -24,6 +24,8 @@ class Summary(Struct, frozen=True, kw_only=True):
     approval: bool = False
     dangerous: bool = False
     origin: str = ""
+    trusted: bool = False
+    """True if it runs in Glee's own process because a config says so."""
     broken: str | None = None
     """Why the definition cannot be used; None if it can."""
 
@@ -58,4 +60,5 @@ def summarise(tool: Tool) -> Summary:
         approval=tool.approval.required,
         dangerous=tool.dangerous,
         origin=str(tool.origin),
+        trusted=tool.origin.trusted,
     )

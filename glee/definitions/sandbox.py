@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
@@ -38,6 +39,8 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     image: str | None = None
     bind_mounts: tuple[Bind, ...] = ()
     network_access: bool = True
+    trust: frozenset[str] = frozenset()
+    """Packages whose code runs in Glee's own process, by their normalised names."""
     said: frozenset[str] = frozenset()
     """What some file of an organisation or a person spoke of."""
 
@@ -62,6 +65,7 @@ class SandboxPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     image: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./:@-]*$")] | UnsetType = UNSET
     bind_mounts: tuple[str, ...] | UnsetType = UNSET
     network_access: bool | UnsetType = UNSET
+    trust: tuple[Annotated[str, Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")], ...] | UnsetType = UNSET
     max_memory_mb: Annotated[int, Meta(ge=16)] | UnsetType = UNSET
     max_cpu_percent: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
 
@@ -94,6 +98,10 @@ def narrow_sandbox(above: Sandbox, part: SandboxPart, *, source: str, may_widen:
         changes["bind_mounts"] = tuple(parse_bind(text, source) for text in part.bind_mounts)
     if not isinstance(part.network_access, UnsetType):
         changes["network_access"] = above.network_access and part.network_access
+    if not isinstance(part.trust, UnsetType):
+        names = frozenset(map(normalise_package, part.trust))
+        is_held = "mode" in above.said and above.mode != "off"  # whoever asked for the sandbox meant all of it
+        changes["trust"] = names if "trust" in free and not is_held else names & above.trust
     if part.minimum == "full":
         changes["minimum"] = "full"
     bounds = part.bounds()
@@ -101,6 +109,11 @@ def narrow_sandbox(above: Sandbox, part: SandboxPart, *, source: str, may_widen:
     changes["limits"] = raised.narrow(bounds)
     said = above.said | part.said() if may_widen else above.said
     return structs.replace(above, **changes, said=said)
+
+
+def normalise_package(name: str) -> str:
+    """As names of packages are compared (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def parse_bind(text: str, source: str) -> Bind:
@@ -129,6 +142,8 @@ def _check_project(part: SandboxPart, source: str) -> None:
             f"{source}: only your own config can choose sandbox.mode: {part.mode}; "
             "move it to ~/.config/glee/config.yml, or write native here"
         )
+    if "trust" in part.said():
+        raise ConfigError(f"{source}: only your own config can trust a package: ~/.config/glee/config.yml")
     for name in _PERSONS:
         if name in part.said():
             raise ConfigError(

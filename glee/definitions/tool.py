@@ -96,6 +96,26 @@ class PythonExec(Struct, frozen=True, kw_only=True, tag="python", rename={"retur
     timeout_ms: int | None = None
 
 
+class PackageSite(Struct, frozen=True, kw_only=True):
+    """Where the code of an installed package lies, and how an interpreter of its own finds it."""
+
+    own: tuple[str, ...]
+    """The files and folders of the package itself."""
+    shared: tuple[str, ...] = ()
+    """What it is run with: Glee, and the folders of installed packages."""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    """Folders to search before and after those of the standard library."""
+
+
+class PackageExec(PythonExec, frozen=True, kw_only=True, tag="package"):
+    """A function that an installed package offers, run as any Python tool, by the interpreter that runs Glee."""
+
+    target: str
+    """What the entry point leads to: `module:attribute`."""
+    site: PackageSite
+
+
 class FunctionExec(Struct, frozen=True, kw_only=True, tag="function"):
     """A function of this very process, as `@glee.tool` made it."""
 
@@ -112,7 +132,7 @@ class FunctionExec(Struct, frozen=True, kw_only=True, tag="function"):
     timeout_ms: int | None = None
 
 
-Exec = HttpExec | CommandExec | PythonExec | FunctionExec
+Exec = HttpExec | CommandExec | PythonExec | PackageExec | FunctionExec
 
 
 class Origin(Struct, frozen=True, kw_only=True):
@@ -124,6 +144,8 @@ class Origin(Struct, frozen=True, kw_only=True):
     """A manifest's path, a package's name, or a function's module and name."""
     folder: str | None = None
     """The tool's own folder, where it has one."""
+    trusted: bool = False
+    """True for a package that the person's own config lets run in Glee's process, with all its rights."""
 
     def __str__(self) -> str:
         return f"{self.source} {self.location}"

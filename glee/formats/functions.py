@@ -172,9 +172,13 @@ def _refuse_hosts(granted: Permissions, target: str) -> None:
             )
 
 
-def _name(name: str, target: str) -> str:
+def is_name(name: str) -> bool:
     rule = load_schema("tool")["properties"]["name"]
-    if len(name) > rule["maxLength"] or not re.fullmatch(rule["pattern"], name):
+    return len(name) <= rule["maxLength"] and re.fullmatch(rule["pattern"], name) is not None
+
+
+def _name(name: str, target: str) -> str:
+    if not is_name(name):
         raise DefinitionError(f"{target}: {name!r} cannot name a tool; use letters, digits, _ . and -")
     return name
 

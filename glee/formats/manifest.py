@@ -95,7 +95,7 @@ def _parse(data: bytes, document: yaml_text.Document, *, path: Path, shown: str)
             file=shown,
             line=fault.place[0],
             column=fault.place[1],
-            field=_dotted(fault.path),
+            field=to_dotted(fault.path),
             rule=fault.rule,
             message=fault.message,
             hint=fault.hint,
@@ -212,14 +212,14 @@ def _locate(finding: Finding, document: yaml_text.Document, shown: str) -> Probl
         file=shown,
         line=line,
         column=column,
-        field=_dotted(finding.path),
+        field=to_dotted(finding.path),
         rule=finding.rule,
         message=finding.message,
         hint=finding.hint,
     )
 
 
-def _dotted(path: yaml_text.Path) -> str:
+def to_dotted(path: yaml_text.Path) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part

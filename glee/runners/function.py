@@ -17,13 +17,13 @@ import types
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-import msgspec
-
 from glee.definitions.context import Context
+from glee.definitions.isolation import Isolation
 from glee.definitions.json_text import to_json_value
 from glee.definitions.tool import FunctionExec, Tool
-from glee.errors import CallError, InvalidInput, TimedOut, ToolException
+from glee.errors import CallError, TimedOut, ToolException
 from glee.runners import Outcome, Run
+from glee.runners.conversion import convert_argument, convert_arguments
 from glee.runners.threads import Work, Workers
 from glee.runners.waiting import go_on, on_event_loop, running_loop
 
@@ -35,8 +35,9 @@ PROOFS: Final = 3
 """Quick runs in a row before a function runs in place."""
 
 _NEVER: Final = threading.Event()
-_MAY_HOLD_FLOATS = (float, list, dict)
 _NATIVE = (str, int, bool, type(None))
+_TRUSTED: Final = Isolation(level="trusted")
+_OFF: Final = Isolation(level="off")
 
 
 class FunctionRunner:
@@ -48,10 +49,12 @@ class FunctionRunner:
         assert isinstance(tool.exec, FunctionExec)
         for name, kind in tool.exec.converters.items():
             if name in arguments:
-                _convert(name, arguments[name], kind)
+                convert_argument(name, arguments[name], kind)
 
     async def run(self, run: Run) -> Outcome:
         execution: FunctionExec = run.tool.exec  # type: ignore[assignment]
+        if run.tool.origin.source == "package":
+            run.held(_TRUSTED if run.tool.origin.trusted else _OFF)
         cancelled = _NEVER if execution.context_parameter is None else threading.Event()
         arguments = _arguments(run, execution, cancelled)
         try:
@@ -153,33 +156,11 @@ class _Alarm:
 
 def _arguments(run: Run, execution: FunctionExec, cancelled: threading.Event) -> dict[str, Any]:
     arguments = run.arguments
-    for name in execution.integers:
-        if type(arguments.get(name)) in _MAY_HOLD_FLOATS:
-            arguments = {**arguments, name: _to_integers(arguments[name])}
-    if execution.converters:
-        arguments = {**arguments}
-        for name, kind in execution.converters.items():
-            if name in arguments:
-                arguments[name] = _convert(name, arguments[name], kind)
+    if execution.integers or execution.converters:
+        arguments = convert_arguments(execution, arguments)
     if execution.context_parameter is not None:
         arguments = {**arguments, execution.context_parameter: _context(run, cancelled)}
     return arguments
-
-
-def _to_integers(value: Any) -> Any:
-    if type(value) is float:
-        return int(value)
-    if type(value) is list:
-        return [_to_integers(item) for item in value]
-    return {key: _to_integers(item) for key, item in value.items()} if type(value) is dict else value
-
-
-def _convert(name: str, value: Any, kind: Any) -> Any:
-    try:
-        return msgspec.convert(value, kind, str_keys=True)
-    except msgspec.ValidationError as error:
-        violation = {"pointer": f"/{name}", "rule": "type", "message": str(error), "hint": f"change `{name}`"}
-        raise InvalidInput(f"{name}: {error}", details={"violations": [violation]}) from error
 
 
 def _context(run: Run, cancelled: threading.Event) -> Context:

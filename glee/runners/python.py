@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from glee.definitions.json_text import decode_json, encode_json
 from glee.definitions.placeholder import fill_value
-from glee.definitions.tool import PythonExec
+from glee.definitions.tool import PackageExec, PythonExec
 from glee.errors import CallError, ExitCode, ToolException, Unavailable
 from glee.runners import Outcome, Run
 from glee.runners.arguments import with_secrets
@@ -30,8 +30,9 @@ _TEMPLATE: Final = _CHILD.with_name("python_template.py")
 
 
 class PythonRunner:
-    def __init__(self, cells: Cells, *, search_path: str, locale: dict[str, str]) -> None:
+    def __init__(self, cells: Cells, *, search_path: str, locale: dict[str, str], keeps_templates: bool = True) -> None:
         self._cells = cells
+        self._keeps_templates = keeps_templates
         self._templates = Templates()
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
 
@@ -85,13 +86,20 @@ class PythonRunner:
     def _find_template(self, run: Run, execution: PythonExec, interpreter: str) -> _Warm | None:
         """None for a tool with a way out of its own, or with secrets, which its module may want when it is imported."""
         jails, permissions = self._cells.jails, run.tool.permissions
-        if jails is None or permissions.secrets or not isinstance(permissions.network, bool):
+        if not self._keeps_templates or jails is None:
+            return None
+        if permissions.secrets or not isinstance(permissions.network, bool):
             return None
         if not jails.abilities().can_fork:
             return None
         needs = {_CHILD, _TEMPLATE, *_find_package(run, execution)}
         jail = jails.get(run.tool, Path(interpreter), cwd=run.root / execution.cwd, needs=needs, forks=True)
-        request = {"module": execution.module, "function": execution.function, "path": _search_folders(run, execution)}
+        request = {
+            "module": execution.module,
+            "function": execution.function,
+            "path": _search_folders(run, execution),
+            "after": _last_folders(execution),
+        }
         return _Warm(self._templates, jail, _command(interpreter), self._environment, request)
 
     def close(self) -> None:
@@ -121,7 +129,7 @@ def _command(interpreter: str) -> list[str]:
 def _request(run: Run, execution: PythonExec, secrets: Mapping[str, str]) -> dict[str, Any]:
     args = fill_value(execution.args, with_secrets(run.tool, run.arguments, secrets))
     if not execution.args:
-        args = run.arguments
+        args = run.arguments if not isinstance(execution, PackageExec) else _call_of(run)
     return {
         "module": execution.module,
         "function": execution.function,
@@ -129,16 +137,31 @@ def _request(run: Run, execution: PythonExec, secrets: Mapping[str, str]) -> dic
         "kwargs": args if isinstance(args, dict) else {},
         "return": execution.returns or run.tool.outputs.format,
         "path": _search_folders(run, execution),
+        "after": _last_folders(execution),
     }
 
 
+def _call_of(run: Run) -> dict[str, Any]:
+    """What a package's function may know of its call, as it would in Glee's own process."""
+    return {"inputs": run.arguments, "call_id": run.call_id, "caller": structs.asdict(run.caller)}
+
+
+def _last_folders(execution: PythonExec) -> list[str]:
+    return list(execution.site.after) if isinstance(execution, PackageExec) else []
+
+
 def _search_folders(run: Run, execution: PythonExec) -> list[str]:
+    if isinstance(execution, PackageExec):  # never those of a project, whose files could take the package's place
+        return list(execution.site.before)
     folders = [str(run.root / execution.cwd)]
     return [*folders, run.tool.origin.folder] if run.tool.origin.folder else folders
 
 
 def _find_package(run: Run, execution: PythonExec) -> Iterator[Path]:
     """The top-level package or module that the manifest names, which it need not list among what it reads."""
+    if isinstance(execution, PackageExec):
+        yield from map(Path, (*execution.site.own, *execution.site.shared))
+        return
     name = execution.module.partition(".")[0]
     for folder in map(Path, _search_folders(run, execution)):
         for path in (folder / name, folder / f"{name}.py"):
@@ -175,8 +198,16 @@ def _outcome(run: Run, execution: PythonExec, finished: Finished) -> Outcome:
     if "missing" in answer:
         raise Unavailable(f"{answer['missing']}; correct the manifest, or run `glee lint`")
     kind, message = str(answer.get("type", "ValueError")), str(answer.get("message", ""))
+    step = str(answer.get("step", execution.function))
+    if isinstance(execution, PackageExec):
+        step = step.replace(execution.function, run.tool.name).replace(execution.module, execution.target)
+        if kind == "InvalidInput":
+            from glee.runners.conversion import invalid_argument
+
+            name, _, reason = message.partition(": ")
+            raise invalid_argument(name, reason)
     raise ToolException(
-        f"{answer.get('step', execution.function)} raised {kind}: {message}",
+        f"{step} raised {kind}: {message}",
         detail=str(answer.get("traceback", "")) + finished.stderr.decode("utf-8", "replace"),
         details={"type": kind, "message": message},
     )

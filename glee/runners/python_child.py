@@ -19,6 +19,7 @@ def main(channel):
     os.set_inheritable(channel, False)
     request = read_request()
     sys.path[:0] = request["path"]
+    sys.path += request["after"]
     answer(channel, request, lambda: find(request["module"], request["function"], request["path"]))
 
 

@@ -1,6 +1,6 @@
 """A template of one Python tool: its module is imported once, inside the jail, and each call is a fork of that.
 
-    engine ──► {"path", "module", "function", "numbers"}       once
+    engine ──► {"path", "after", "module", "function", "numbers"} once
     engine ◄── "W" and the files that the import read          it can serve; or "N reason": it cannot
     engine ──► "G" and the streams of a call                   read by the fork that waits for it, never by the template
     engine ◄── "T"         the fork has taken the call
@@ -45,6 +45,7 @@ def main(control, child):
     AT_FIRST.update((folder, look(folder)) for folder in {os.environ["TMPDIR"], os.environ["HOME"]})
     watch = Watch()
     sys.path[:0] = request["path"]
+    sys.path += request["after"]
     try:
         function = child.find(request["module"], request["function"], request["path"])
         watched = watch.end()

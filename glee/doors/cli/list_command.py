@@ -62,7 +62,9 @@ def _print(summaries: list[Summary]) -> None:
     for summary in summaries:
         name = one_line(summary.name)
         if summary.broken is None:
-            lines.append(f"{name:{names}}  {summary.kind:8}  {shorten(one_line(summary.description), room)}")
+            mark = "[trusted] " if summary.trusted else ""
+            about = shorten(mark + one_line(summary.description), room)
+            lines.append(f"{name:{names}}  {summary.kind:8}  {about}")
         else:
             lines.append(click.style(f"{name:{names}}  {'broken':8}  {one_line(summary.broken)}", fg="red"))
     click.echo("\n".join(lines))

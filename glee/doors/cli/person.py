@@ -25,6 +25,8 @@ class TerminalApprover:
         arguments = json.dumps(question.call.arguments, ensure_ascii=False, indent=2)
         click.echo(f"{click.style(printable(question.tool.name), bold=True)} asks for your approval.", err=True)
         click.echo(f"  reason:    {shorten(one_line(question.reason), 500)}", err=True)
+        if question.tool.origin.trusted:
+            click.echo("  held by:   nothing, since your config trusts its package", err=True)
         click.echo(f"  arguments: {printable(arguments)}", err=True)
         return _read_answer(one_line(question.tool.name), question.call.deadline)
 

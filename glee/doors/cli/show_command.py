@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from glee.definitions.placeholder import to_text
-from glee.definitions.tool import FunctionExec, Tool
+from glee.definitions.tool import FunctionExec, PackageExec, Tool
 from glee.doors.cli.parameters import types_of
 from glee.doors.cli.project import complete_tool, get_tool, json_option, load_project, root_option
 from glee.doors.cli.screen import one_line, print_json, print_output
@@ -30,7 +30,7 @@ def command(name: str, root: str | None, as_json: bool) -> None:
 def describe(tool: Tool) -> dict[str, Any]:
     """A tool as plain JSON."""
     execution = tool.exec
-    if isinstance(execution, FunctionExec):
+    if isinstance(execution, FunctionExec | PackageExec):
         exec_block: Any = {"target": execution.target, "timeout_ms": execution.timeout_ms}
     else:
         exec_block = msgspec.to_builtins(execution)
@@ -63,6 +63,7 @@ def _lines(tool: Tool) -> list[str]:
         "secrets": ", ".join(tool.permissions.secrets) or "none",
         "approval": f"needed: {one_line(tool.approval.reason)}" if tool.approval.required else "not needed",
         "from": tool.origin.location,
+        "trusted": "its package, by your config: it runs in Glee's own process" if tool.origin.trusted else None,
     }
     return [
         f"{tool.name}  {tool.kind}, version {tool.version}",

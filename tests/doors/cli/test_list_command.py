@@ -48,6 +48,7 @@ def test_json_has_every_field_of_every_tool(glee: Glee) -> None:
         "approval": False,
         "dangerous": True,
         "origin": f"project {glee.project.tools}/apple/tool.yml",
+        "trusted": False,
         "broken": None,
     }
     assert listed["Mango"]["approval"] is True
