@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from glee.definitions.json_text import decode_json, encode_json
 from glee.definitions.placeholder import fill_value
-from glee.definitions.tool import PackageExec, PythonExec
+from glee.definitions.tool import PackageExec, PythonExec, Tool
 from glee.errors import CallError, ExitCode, ToolException, Unavailable
 from glee.runners import Outcome, Run
 from glee.runners.arguments import with_secrets
@@ -34,6 +34,7 @@ class PythonRunner:
         self._cells = cells
         self._keeps_templates = keeps_templates
         self._templates = Templates()
+        self._needs = _Needs()
         self._environment = {"PATH": search_path, "LANG": "C.UTF-8", **locale}
 
     async def run(self, run: Run) -> Outcome:
@@ -79,7 +80,7 @@ class PythonRunner:
         template = warm.take() if warm is not None else None
         if template is not None:
             return TemplateProcess(template, self._templates)
-        needs = {_CHILD, *_find_package(run, execution)}
+        needs = {_CHILD, *self._needs.get(run, execution)}
         cwd = run.root / execution.cwd
         return self._cells.make_process(run.tool, interpreter, cwd=cwd, needs=needs, way_out=way_out)
 
@@ -92,7 +93,7 @@ class PythonRunner:
             return None
         if not jails.abilities().can_fork:
             return None
-        needs = {_CHILD, _TEMPLATE, *_find_package(run, execution)}
+        needs = {_CHILD, _TEMPLATE, *self._needs.get(run, execution)}
         jail = jails.get(run.tool, Path(interpreter), cwd=run.root / execution.cwd, needs=needs, forks=True)
         request = {
             "module": execution.module,
@@ -157,18 +158,39 @@ def _search_folders(run: Run, execution: PythonExec) -> list[str]:
     return [*folders, run.tool.origin.folder] if run.tool.origin.folder else folders
 
 
-def _find_package(run: Run, execution: PythonExec) -> Iterator[Path]:
-    """The top-level package or module that the manifest names, which it need not list among what it reads."""
-    if isinstance(execution, PackageExec):
-        yield from map(Path, (*execution.site.own, *execution.site.shared))
-        return
-    name = execution.module.partition(".")[0]
-    for folder in map(Path, _search_folders(run, execution)):
-        for path in (folder / name, folder / f"{name}.py"):
-            real = path.resolve()
-            if path.exists() and real.is_relative_to(folder.resolve()):  # a link could lead anywhere
-                yield real
-                yield from find_links(path) if real != path else ()
+class _Needs:
+    """The top-level package or module that a manifest names, which it need not list among what it reads."""
+
+    def __init__(self) -> None:
+        self._known: dict[Tool, tuple[tuple[object, ...], frozenset[Path]]] = {}
+
+    def get(self, run: Run, execution: PythonExec) -> frozenset[Path]:
+        if isinstance(execution, PackageExec):
+            return frozenset(map(Path, (*execution.site.own, *execution.site.shared)))
+        name = execution.module.partition(".")[0]
+        folders = _search_folders(run, execution)
+        places = [f"{folder}/{name}{end}" for folder in folders for end in ("", ".py")]
+        state = tuple(_identify(place) for place in (*folders, *places))
+        known = self._known.get(run.tool)
+        if known is None or known[0] != state:
+            found = frozenset(path for place in places for path in _find_module(Path(place)))
+            known = self._known[run.tool] = (state, found)
+        return known[1]
+
+
+def _find_module(path: Path) -> Iterator[Path]:
+    real = path.resolve()
+    if path.exists() and real.is_relative_to(path.parent.resolve()):  # a link could lead anywhere
+        yield real
+        yield from find_links(path) if real != path else ()
+
+
+def _identify(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _in_memory(data: bytes) -> int:

@@ -64,8 +64,11 @@ def main(control, child):
     gc.collect()
     gc.freeze()
     line.send(b"W" + watched)
-    while serve_one(line, function, child, libc, request["numbers"]):
-        pass
+    forks = Forks(line, function, child, libc, request["numbers"])
+    forks.add()
+    forks.add()  # while one call is served, the next need not wait for a fork
+    while forks.serve_one():
+        forks.add()
     os._exit(0)
 
 
@@ -118,10 +121,10 @@ def find_fault():
     return None
 
 
-def is_clean():
+def is_clean(waiting=()):
     """True if nothing is left of a call: no process, and no file that the next one would find."""
-    processes = {name for name in os.listdir("/proc") if name.isdigit()}
-    return processes == {"1", str(os.getpid())} and all(look(folder) == known for folder, known in AT_FIRST.items())
+    processes = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    return processes == {1, os.getpid(), *waiting} and all(look(folder) == known for folder, known in AT_FIRST.items())
 
 
 def look(folder):
@@ -138,27 +141,42 @@ def look(folder):
     return found
 
 
-def serve_one(line, function, child, libc, numbers):
-    """One call, in a fork that is there before the call is. False if this template has served its last."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    pid = os.fork()
-    if pid == 0:
+class Forks:
+    """Forks of this process that wait for a call, made before it comes. Each serves one, and its memory is its own."""
+
+    def __init__(self, line, function, child, libc, numbers):
+        self.line = line
+        self.function = function
+        self.child = child
+        self.libc = libc
+        self.numbers = numbers
+        self.waiting = set()
+        self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+
+    def add(self):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+                separate(self.libc, self.numbers)
+                streams = receive(self.line)
+            except BaseException:
+                self.line.shutdown(socket.SHUT_RDWR)  # so that the template ends too
+                os._exit(1)
+            run(self.line, streams, self.function, self.child)
+        self.waiting.add(pid)
+
+    def serve_one(self):
+        """Waits for the end of one call. False if this template has served its last."""
+        pid, how = os.waitpid(-1, 0)
+        self.waiting.discard(pid)
+        status = os.WEXITSTATUS(how) if os.WIFEXITED(how) else 128 + os.WTERMSIG(how)
+        clean = is_clean(self.waiting)
         try:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            separate(libc, numbers)
-            streams = receive(line)
-        except BaseException:
-            line.shutdown(socket.SHUT_RDWR)  # so that the template ends too
-            os._exit(1)
-        run(line, streams, function, child)
-    how = os.waitpid(pid, 0)[1]
-    status = os.WEXITSTATUS(how) if os.WIFEXITED(how) else 128 + os.WTERMSIG(how)
-    clean = is_clean()
-    try:
-        line.send((b"D%d" if clean else b"Z%d") % status)
-    except OSError:
-        return False
-    return clean
+            self.line.send((b"D%d" if clean else b"Z%d") % status)
+        except OSError:
+            return False
+        return clean
 
 
 def separate(libc, numbers):
