@@ -14,6 +14,8 @@ class Problem(Struct, frozen=True, kw_only=True):
     rule: str
     message: str
     hint: str
+    advice: bool = False
+    """True if nothing is wrong, and it could be better."""
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}:{self.column}"

@@ -21,6 +21,8 @@ class Finding(Struct, frozen=True):
     hint: str
     key: bool = False
     """True if it is about the key at `path`, not about its value."""
+    advice: bool = False
+    """True if the definition can be used as it is."""
 
 
 def dig(value: Any, *path: str) -> Any:

@@ -29,6 +29,7 @@ from glee.definitions.tool import (
     Tool,
 )
 from glee.formats import yaml_text
+from glee.formats.advice import advise
 from glee.formats.checks import check_manifest
 from glee.formats.finding import Finding
 from glee.formats.host_checks import is_host
@@ -55,12 +56,13 @@ def read_manifest(path: Path, *, shown: str | None = None) -> Reading:
 
 
 def lint_manifest(path: Path, *, root: Path, search_path: str, shown: str | None = None) -> tuple[Problem, ...]:
-    """Every problem of a manifest, those with what it points to included."""
+    """Every problem of a manifest, those with what it points to included, and advice."""
     file = shown or str(path)
     reading, document = _read(path, file)
     if reading.tool is None or document is None:
         return reading.problems
-    return tuple(_locate(finding, document, file) for finding in check_surroundings(reading.tool, root, search_path))
+    findings = (*check_surroundings(reading.tool, root, search_path), *advise(reading.tool))
+    return tuple(_locate(finding, document, file) for finding in findings)
 
 
 def _read(path: Path, file: str) -> tuple[Reading, yaml_text.Document | None]:
@@ -216,6 +218,7 @@ def _locate(finding: Finding, document: yaml_text.Document, shown: str) -> Probl
         rule=finding.rule,
         message=finding.message,
         hint=finding.hint,
+        advice=finding.advice,
     )
 
 

@@ -22,7 +22,7 @@ from glee.doors.cli.screen import print_json, printable
 def command(names: tuple[str, ...], root: str | None, as_json: bool) -> None:
     """Check every definition: file, line, column, what is wrong, how to mend it.
 
-    The exit status is 2 if anything is wrong.
+    Advice is told and is no problem. The exit status is 2 if anything is wrong.
     """
     settings = load_project(root)
     chosen = _choose(settings, names)
@@ -34,7 +34,7 @@ def command(names: tuple[str, ...], root: str | None, as_json: bool) -> None:
         print_json(problems)
     else:
         _print(problems, len(chosen))
-    if problems:
+    if any(not problem.advice for problem in problems):
         raise click.exceptions.Exit(2)
 
 
@@ -64,7 +64,9 @@ def _print(problems: list[Problem], count: int) -> None:
         where = click.style(printable(f"{problem.file}:{problem.line}:{problem.column}"), bold=True)
         field = f" {problem.field}:" if problem.field else ""
         click.echo(f"{where}:{printable(f'{field} {problem.message}')}")
-        click.echo(f"    {click.style('mend:', fg='green')} {printable(problem.hint)}")
+        word = click.style("advice:", fg="yellow") if problem.advice else click.style("mend:", fg="green")
+        click.echo(f"    {word} {printable(problem.hint)}")
+    problems = [problem for problem in problems if not problem.advice]
     tools = f"{count} tool{'' if count == 1 else 's'}"
     found = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}" if problems else "no problems"
     click.echo(f"{tools}, {found}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from shell import Glee
@@ -46,7 +47,8 @@ def test_json_has_one_object_for_each_problem(glee: Glee) -> None:
     ran = glee("lint", "broken", "--json")
 
     assert ran.status == 2
-    assert all(list(problem) == ["file", "line", "column", "field", "rule", "message", "hint"] for problem in ran.json)
+    fields = ["file", "line", "column", "field", "rule", "message", "hint", "advice"]
+    assert all(list(problem) == fields for problem in ran.json)
     unknown = next(problem for problem in ran.json if problem["rule"] == "unknown")
     assert unknown == {
         "file": ".glee/tools/broken/tool.yml",
@@ -56,6 +58,7 @@ def test_json_has_one_object_for_each_problem(glee: Glee) -> None:
         "rule": "unknown",
         "message": "the field 'inptus' is unknown",
         "hint": "did you mean inputs?",
+        "advice": False,
     }
 
 
@@ -121,3 +124,26 @@ def test_an_example_at_which_a_pattern_gives_up_is_one_problem_among_others(make
         2,
         [("examples[0].params.word", "example"), ("exec.command.entrypoint", "entrypoint")],
     )
+
+
+@pytest.mark.parametrize(
+    ("permissions", "rules"),
+    [
+        ({"network": True}, ["hosts"]),
+        ({"network": {"hosts": ["one.example"]}}, []),
+        ({"fs": {"read": ["/"]}}, ["root"]),
+        ({}, []),
+    ],
+)
+def test_advice_is_told_and_is_no_problem(
+    make_glee: Callable[[], Glee], permissions: dict[str, Any], rules: list[str]
+) -> None:
+    glee = make_glee()
+    glee.project.add_command("work", "true", permissions=permissions)
+
+    ran, told = glee("lint"), glee("lint", "--json")
+
+    assert (ran.status, told.status) == (0, 0)
+    assert [(problem["rule"], problem["advice"]) for problem in told.json] == [(rule, True) for rule in rules]
+    assert ran.out.endswith("1 tool, no problems\n")
+    assert ran.out.count("advice:") == len(rules)
