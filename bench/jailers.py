@@ -57,7 +57,6 @@ JAILERS: Final = (
         packages=("bubblewrap", "socat", "ripgrep"),
         npm="@anthropic-ai/sandbox-runtime@0.0.78",
     ),
-    Jailer(name="docker run", program="docker", argv=("run", "--rm", "--network=none", "glee-bench", _TRUE)),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Final
 
 from bench.child import Child
 from bench.commands import GLEE, own_environment, time_command
+from bench.docker import IMAGE, own_docker
 from bench.jailers import set_up_jailers
 from bench.measure import ContestantFailed, Figure, Plan, Turn, interleave
 from bench.progress import tell
@@ -29,11 +31,13 @@ _OWN: Final[dict[str, tuple[str, ...]]] = {
     "Python tool, its first call": ("cold-python", "any"),
     "Python tool that asks a named host, to its answer": ("hosts", "any"),
 }
+_CONTAINER: Final = "command tool in a container"
+_DOCKER: Final = "docker run"
 _RUN: Final = "glee run, always cold"
 _LIMITS: Final = {_C: 1.5, _PYTHON: 2.7, "Python function of a warm tool": 2.0}
 _FASTER: Final = {_C: 3.0, _PYTHON: 1.6}
 """How many times faster than bubblewrap."""
-_SLOW: Final = ("cold", "cold-python", "hosts")
+_SLOW: Final = ("cold", "cold-python", "hosts", "container")
 
 
 def measure_sandbox(plan: Plan, *, peers: bool) -> Table:
@@ -48,9 +52,12 @@ def measure_sandbox(plan: Plan, *, peers: bool) -> Table:
             except ContestantFailed as error:
                 problems[name] = str(error)
         turns[_RUN] = _glee_run(stack)
+        if peers:
+            _add_docker(turns, problems, stack)
         turns |= {name: _time(run) for name, run in jailers.items() if not isinstance(run, str)}
         outcomes: dict[str, Figure | str] = {**problems, **interleave(turns, plan)}
-    rows = [_row(name, outcomes) for name in (*_entries(), _RUN, *jailers)]
+    last = (_CONTAINER, *jailers, _DOCKER) if peers else ()
+    rows = [_row(name, outcomes) for name in (*_entries(), _RUN, *last)]
     rows += measure_throughput(plan)
     notes = [
         "Ratio: to the bare start of /bin/true. All layers: namespaces, Landlock, system call filter, limits, control",
@@ -72,7 +79,17 @@ def _start(name: str, options: tuple[str, ...], stack: ExitStack) -> Turn:
     return lambda: child.run(calls)
 
 
-def _time(run: Callable[[], None]) -> Turn:
+def _add_docker(turns: dict[str, Turn], problems: dict[str, str], stack: ExitStack) -> None:
+    try:
+        host = stack.enter_context(own_docker())
+        turns[_CONTAINER] = _start(_CONTAINER, ("container", host), stack)
+        command = ["docker", "-H", host, "run", "--rm", "--network=none", IMAGE, "/bin/true"]
+        turns[_DOCKER] = _time(lambda: subprocess.run(command, capture_output=True, check=True, timeout=60))
+    except ContestantFailed as error:
+        problems |= dict.fromkeys({_CONTAINER, _DOCKER} - turns.keys(), str(error))
+
+
+def _time(run: Callable[[], object]) -> Turn:
     def turn() -> list[float]:
         began = time.perf_counter()
         try:

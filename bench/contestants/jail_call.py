@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.contestants import Subject
+from bench.docker import IMAGE
 
 _WARM_UP: Final = 20
 _HELLO: Final = "def run():\n    return 'hello'\n"
@@ -26,7 +27,7 @@ def run():
 
 
 def open_subject(way: str, *options: str) -> Subject:
-    """`sync-bare`; else `sync` with what is called: true, python, cold, cold-python, hosts; and how it is launched."""
+    """`sync-bare`; else `sync` with what is called: true, python, cold, cold-python, hosts, container; and by what."""
     if way == "sync-bare":
         return Subject(call=lambda: subprocess.run(["/bin/true"], capture_output=True), read=_code, answer=0)
     what, launcher = options
@@ -50,10 +51,13 @@ def _held(what: str, launcher: str) -> Subject:
         host, port = server.server_address[:2]
         project.configure_person(f"egress: {{resolve: {{one.example: '{host!s}:{port}'}}}}")
         project.add_python("hosts", _FETCH, permissions={"network": {"hosts": ["one.example"]}})
+    if what == "container":
+        project.environ["DOCKER_HOST"] = launcher
+        project.configure_person(f"sandbox: {{mode: container, engine: docker, image: '{IMAGE}'}}")
     project.add_tool("true", manifest("true", "command", {"entrypoint": "/bin/true"}))
     project.add_python("python", _HELLO)
     engine = project.open()
-    if launcher != "any":
+    if launcher in ("c", "python"):
         runners: Any = engine._parts.runners
         jails = compose_jails(runners._settings, native=launcher == "c")
         runners._cells = JailCells(jails, runners._settings.search_path, Proxy)
@@ -77,7 +81,8 @@ def _held(what: str, launcher: str) -> Subject:
             server.server_close()
         folder.cleanup()
 
-    call: Callable[[], Any] = call_cold if what.startswith("cold") else (lambda: engine.call_sync(what))
+    name = "true" if what == "container" else what
+    call: Callable[[], Any] = call_cold if what.startswith("cold") else (lambda: engine.call_sync(name))
     if what == "python":
         call()
         _wait_warm(engine)
