@@ -24,6 +24,8 @@ MOST_EACH: Final = 4
 """Of one tool: as many calls of it as are quick at the same time."""
 IDLE: Final = 240.0
 """Seconds after which one that nobody called is not used any more."""
+UNFIT: Final = 60.0
+"""Seconds after which a tool that could not have one is tried again: its module may have been mended."""
 _NOTHING: Final = 3
 
 
@@ -67,26 +69,35 @@ class Templates:
         self._lock = threading.Lock()
         self._idle: dict[bytes, list[Template]] = {}
         self._busy: dict[bytes, int] = {}
-        self._unfit: dict[bytes, str] = {}
+        self._unfit: dict[bytes, tuple[str, float]] = {}
+        """Why a tool cannot have any, and since when that is known."""
         self._pid = os.getpid()
 
     def take(self, jail: Jail) -> Template | None:
         """One that is ready, if there is one."""
         self._notice_fork()
         with self._lock:
-            waiting = self._idle.get(jail.plan, [])
-            for template in list(waiting):
-                fault = template.find_fault()
-                if fault == "":
-                    continue
-                waiting.remove(template)
-                if fault is None and self._clock() - template.used < IDLE:
-                    self._busy[jail.plan] = self._busy.get(jail.plan, 0) + 1
-                    return template
-                if fault not in (None, "stale", "ended"):
-                    self._unfit[jail.plan] = fault
-                template.close()
-        return None
+            chosen, useless = self._choose(jail.plan)
+        for template in useless:  # outside the lock: that may take a moment
+            template.close()
+        return chosen
+
+    def _choose(self, plan: bytes) -> tuple[Template | None, list[Template]]:
+        """One that is ready, and those before it that can never be used again."""
+        waiting = self._idle.get(plan, [])
+        useless: list[Template] = []
+        for template in list(waiting):
+            fault = template.find_fault()
+            if fault == "":
+                continue
+            waiting.remove(template)
+            if fault is None and self._clock() - template.used < IDLE:
+                self._busy[plan] = self._busy.get(plan, 0) + 1
+                return template, useless
+            if fault not in (None, "stale", "ended"):
+                self._unfit[plan] = (fault, self._clock())
+            useless.append(template)
+        return None, useless
 
     def give_back(self, template: Template, *, clean: bool) -> None:
         with self._lock:
@@ -100,18 +111,22 @@ class Templates:
         self._notice_fork()
         with self._lock:
             waiting = self._idle.setdefault(jail.plan, [])
-            if jail.plan in self._unfit or waiting or self._busy.get(jail.plan, 0) >= MOST_EACH:
+            _, since = self._unfit.get(jail.plan, ("", -UNFIT))
+            if self._clock() - since < UNFIT or waiting or self._busy.get(jail.plan, 0) >= MOST_EACH:
                 return
             with contextlib.suppress(OSError, SandboxUnavailable):  # it is only the next call that would be slower
                 waiting.append(_start(jail, argv, env, request, self._clock()))
-            self._retire()
+            useless = self._retire()
+        for template in useless:
+            template.close()
 
-    def _retire(self) -> None:
+    def _retire(self) -> list[Template]:
+        """Those that are too many, the least used first."""
         idle = sorted((template.used, plan) for plan, waiting in self._idle.items() for template in waiting)
-        for _, plan in idle[: max(0, len(idle) - MOST)]:
-            self._idle[plan].pop().close()
+        useless = [self._idle[plan].pop() for _, plan in idle[: max(0, len(idle) - MOST)]]
         for plan in [plan for plan, waiting in self._idle.items() if not waiting]:
             del self._idle[plan]
+        return useless
 
     def _notice_fork(self) -> None:
         """Those of the process this one was forked from belong to that one."""

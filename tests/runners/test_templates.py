@@ -191,7 +191,7 @@ def test_a_module_whose_import_leaves_something_is_imported_anew_each_time(
         warm(engine, "where")
 
     assert engine.call_sync("where").output == "anew"
-    assert [reason.startswith("importing it") for reason in _templates(engine)._unfit.values()] == [True]
+    assert [reason.startswith("importing it") for reason, _ in _templates(engine)._unfit.values()] == [True]
 
 
 def test_a_tool_with_secrets_is_imported_anew_with_them(project: Project) -> None:
