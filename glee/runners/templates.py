@@ -72,6 +72,7 @@ class Templates:
         self._unfit: dict[bytes, tuple[str, float]] = {}
         """Why a tool cannot have any, and since when that is known."""
         self._pid = os.getpid()
+        self._is_closed = False
 
     def take(self, jail: Jail) -> Template | None:
         """One that is ready, if there is one."""
@@ -100,11 +101,15 @@ class Templates:
         return None, useless
 
     def give_back(self, template: Template, *, clean: bool) -> None:
+        plan = template.jail.plan
         with self._lock:
-            self._busy[template.jail.plan] -= 1
-            if clean:
+            self._busy[plan] = max(0, self._busy.get(plan, 0) - 1)
+            if clean and not self._is_closed:
                 template.used = self._clock()
-                self._idle.setdefault(template.jail.plan, []).insert(0, template)
+                self._idle.setdefault(plan, []).insert(0, template)
+                return
+        if clean:
+            template.close()
 
     def prepare(self, jail: Jail, argv: Sequence[str], env: Mapping[str, str], request: dict[str, Any]) -> None:
         """Starts one for the next call, unless enough wait or the tool cannot have any."""
@@ -112,7 +117,7 @@ class Templates:
         with self._lock:
             waiting = self._idle.setdefault(jail.plan, [])
             _, since = self._unfit.get(jail.plan, ("", -UNFIT))
-            if self._clock() - since < UNFIT or waiting or self._busy.get(jail.plan, 0) >= MOST_EACH:
+            if self._is_closed or self._clock() - since < UNFIT or waiting or self._busy.get(jail.plan, 0) >= MOST_EACH:
                 return
             with contextlib.suppress(OSError, SandboxUnavailable):  # it is only the next call that would be slower
                 waiting.append(_start(jail, argv, env, request, self._clock()))
@@ -137,6 +142,7 @@ class Templates:
     def close(self) -> None:
         self._notice_fork()
         with self._lock:
+            self._is_closed = True
             idle, self._idle = self._idle, {}
         for template in (template for waiting in idle.values() for template in waiting):
             template.close()
