@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glee.config import Settings
@@ -91,6 +93,12 @@ def _place(settings: Settings) -> Place:
     folder = settings.folder.resolve()
     return Place(
         root=settings.root.resolve(),
-        guarded=(folder / "config.yml", folder / "audit", folder / "tools"),
+        guarded=(folder / "config.yml", folder / "audit", folder / "tools", *_own_code()),
         hidden=tuple(path.resolve() for path in (settings.state.parent, settings.cache.parent, settings.person.parent)),
     )
+
+
+def _own_code() -> tuple[Path, ...]:
+    """Glee and the interpreter that runs it: whoever could write there would run outside every jail next time."""
+    own = {Path(__file__).parent, Path(sys.prefix), Path(sys.base_prefix)}
+    return tuple(sorted(path.resolve() for path in own if path.resolve() != Path("/")))

@@ -48,7 +48,7 @@ class Resolver:
         for address in addresses:
             if not local and not is_public(address):
                 raise Blocked(
-                    f"{url.host} leads to the private address {address}; write that address into the manifest, "
+                    f"{url.host} leads to the private address {address}; if that is meant, use the address itself, "
                     "or map the host under egress.resolve in your own config",
                     details={"host": url.host, "address": str(address)},
                 )

@@ -23,15 +23,18 @@ if TYPE_CHECKING:
     from glee.egress.proxy import Attempt
 
 _REFUSED: Final = re.compile(
-    "permission denied|no such file or directory|directory nonexistent|read-only file system|operation not permitted",
+    "permission denied|no such file|directory nonexistent|read-only file system|operation not permitted",
     re.IGNORECASE,
 )
 _WRITING: Final = re.compile(
-    "cannot (create|touch|remove|move|make)|can't create|read-only file system|directory nonexistent", re.IGNORECASE
+    "cannot (create|touch|remove|move|make|rename)|can't create|couldn't open temporary|read-only file system|"
+    "directory nonexistent|unable to create",
+    re.IGNORECASE,
 )
-_PATH: Final = re.compile(r"['\"‘“`]([^'\"’”`\n]+)['\"’”`]|([\w.~+-]*/[^\s:'\"]*)")
+_QUOTED: Final = re.compile(r"['\"‘“`]([^'\"’”`\n]+)['\"’”`]")
 _NO_NETWORK: Final = re.compile(
-    "name resolution|could not resolve|network is unreachable|address family not supported|no address associated",
+    "name resolution|could not resolve|network is unreachable|address family not supported|no address associated|"
+    "EAI_AGAIN|EAFNOSUPPORT|ENETUNREACH",
     re.IGNORECASE,
 )
 _ALWAYS: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev", "/proc", "/tmp", "/run")  # noqa: S108
@@ -84,8 +87,8 @@ def _name(attempt: Attempt) -> str:
 def find_hint(error: CallError, tool: Tool, root: Path, cwd: Path) -> str | None:
     text = str(error.details.get("stderr", "")) or f"{error.details.get('type', '')}: {error.message}"
     for line in reversed(text.splitlines()):
-        if _NO_NETWORK.search(line) and not tool.permissions.network:
-            return "the tool has no network; name the hosts it needs under permissions.network.hosts"
+        if _NO_NETWORK.search(line) and tool.permissions.network is not True:
+            return _of_network(tool)
         hint = _of_path(line, tool, root, cwd) if _REFUSED.search(line) else None
         hint = hint or next((said for words, said in _OF_WORDS.items() if words in line.lower()), None)
         if hint is not None:
@@ -93,18 +96,34 @@ def find_hint(error: CallError, tool: Tool, root: Path, cwd: Path) -> str | None
     return _OF_STATUS.get(error.details.get("exit_code", 0))
 
 
+def _of_network(tool: Tool) -> str:
+    if tool.permissions.network:
+        return "the tool reaches its hosts through a proxy alone, which http_proxy and https_proxy name"
+    return "the tool has no network, nor local sockets; name the hosts it needs under permissions.network.hosts"
+
+
 def _of_path(line: str, tool: Tool, root: Path, cwd: Path) -> str | None:
     files = tool.permissions.fs
     writing = _WRITING.search(line) is not None
     granted = [os.path.normpath(root / path) for path in (files.write if writing else (*files.read, *files.write))]
-    for match in _PATH.finditer(line):
-        path = Path(os.path.normpath(cwd / (match[1] or match[2])))
-        if "/" not in (match[1] or match[2]) and not writing:
-            continue
-        always = () if path.is_relative_to(root) else _ALWAYS
-        if any(path.is_relative_to(folder) for folder in (*always, *granted)):
-            continue
-        shown = path.relative_to(root) if path.is_relative_to(root) else path
-        verb, field = ("write to", "write") if writing else ("read", "read")
-        return f"the tool may not {verb} {shown}, if it is there; it can be granted under permissions.fs.{field}"
-    return None
+    named = _find_named(line)
+    path = Path(os.path.normpath(cwd / named)) if named else root
+    always = () if path.is_relative_to(root) else _ALWAYS
+    if path == root or any(path.is_relative_to(folder) for folder in (*always, *granted)):
+        return None
+    shown = path.relative_to(root) if path.is_relative_to(root) else path
+    if writing:
+        return f"the tool may not write to {shown}; it, or its folder, can be granted under permissions.fs.write"
+    return f"the tool may not read {shown}, if it is there; it can be granted under permissions.fs.read"
+
+
+def _find_named(line: str) -> str | None:
+    """What a refusal is about: what stands right before it, or in quotes anywhere in the line."""
+    refusal = _REFUSED.search(line)
+    assert refusal is not None
+    quoted = _QUOTED.findall(line)
+    if quoted:
+        return str(quoted[-1])
+    before = line[: refusal.start()].rstrip(" :[(").rpartition(": ")[2]
+    words = before.split()
+    return words[-1] if words and not words[-1].isdigit() else None

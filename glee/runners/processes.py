@@ -117,7 +117,7 @@ async def _finish(process: Process, streams: _Streams, timeout: float) -> Finish
             return streams.finished(process.collect(streams.drain))
         if time.monotonic() >= deadline:
             raise TimedOut(
-                f"the tool ran longer than {timeout:g} s and was ended; give it less to do, or raise timeout_ms",
+                f"the tool ran longer than {timeout:.3g} s and was ended; give it less to do, or raise timeout_ms",
                 details={"timeout_ms": round(timeout * 1000)},
             )
 

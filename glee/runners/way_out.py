@@ -40,7 +40,7 @@ class WayOut:
     @property
     def environment(self) -> dict[str, str]:
         urls = {f"GLEE_URL_{one.name}": f"{_URL}/to/{one.host}" for one in self._injected}
-        return {**dict.fromkeys(_VARIABLES, _URL), **urls}
+        return {**dict.fromkeys(_VARIABLES, _URL), "NODE_USE_ENV_PROXY": "1", **urls}
 
     def open(self, listener: socket.socket) -> None:
         self._gate = self._proxy.open(listener, self._rules, self._injected)

@@ -22,7 +22,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NoReturn
 
 from glee.sandbox import kernel, landlock, namespaces
@@ -31,6 +31,7 @@ from glee.sandbox.profile import Profile
 
 REQUEST_BYTES: Final = 60_000
 """A request over this comes in a file."""
+_FILES: Final = {resource.RLIMIT_NOFILE}
 _STREAMS: Final = 4
 _SOCKET: Final = 4
 """The descriptor of the socket in the run: after the three standard streams and the channel."""
@@ -155,6 +156,7 @@ def _run(profile: Profile, line: socket.socket, own: str | None, group: Sequence
             listener = kernel.install_filter(profile.record, kernel.TELL)
             socket.send_fds(line, [b"N"], [listener])
         line = _move(line)
+        _limit(profile, _FILES)  # not before: the server's own files would count
         line.send(b"R")
         program, cwd, argv, env = _receive(line)
     except BaseException as error:
@@ -187,8 +189,7 @@ def lock(profile: Profile, own: str | None = None) -> None:
         namespaces.become(*profile.becomes)
     if profile.own_user:
         namespaces.enter_user(os.getuid(), os.getgid(), profile.proc)
-    for limit, value in profile.limits.items():  # not before: the new namespace would have all runs share them
-        resource.setrlimit(limit, (value, value))
+    _limit(profile, profile.limits.keys() - _FILES)  # not before: the new namespace would have all runs share them
     if own is not None:
         kernel.set_parent_death(signal.SIGKILL)
     kernel.forbid_new_privileges()
@@ -197,6 +198,14 @@ def lock(profile: Profile, own: str | None = None) -> None:
     kernel.drop_capabilities()
     if profile.filter:
         kernel.install_filter(profile.filter)
+
+
+def _limit(profile: Profile, limits: Iterable[int]) -> None:
+    """A process that has used up its time is told before it is killed."""
+    for limit in limits:
+        value = profile.limits.get(limit)
+        if value is not None:
+            resource.setrlimit(limit, (value, value + (limit == resource.RLIMIT_CPU)))
 
 
 def _receive(line: socket.socket) -> tuple[str, str, list[str], dict[str, str]]:

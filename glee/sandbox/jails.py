@@ -30,6 +30,8 @@ class Jail(Struct, frozen=True, kw_only=True):
     cwd: str
     spec: Spec
     isolation: Isolation
+    identity: tuple[int, int]
+    """Whom a run is."""
     private: Path | None
     """Where each run has a folder of its own, on a machine where it cannot have mounts of its own."""
 
@@ -102,6 +104,7 @@ class Jails:
             cwd=spec.cwd,
             spec=spec,
             isolation=Isolation(level=level, limits="group" if "group" in abilities.layers else "process"),
+            identity=(abilities.uid, abilities.gid),
             private=None if "mount" in abilities.layers else private,
         )
         self._known[(tool, program, forks)] = _Known(jail, stamp)

@@ -45,7 +45,7 @@ _DEVICE_LINKS: Final = {
     "/dev/shm": TMP,
 }
 FRESH: Final = (TMP, HOME)
-_MACHINES_OWN: Final = ("proc", "sys", "dev", "run")
+_MACHINES_OWN: Final = ("proc", "sys", "dev", "run", "tmp")
 
 
 class Mounts:
@@ -123,10 +123,11 @@ def _pins(spec: Spec) -> dict[str, str]:
 
 
 def _expand(paths: Iterable[str]) -> Iterator[str]:
-    """The root itself cannot be shown whole, but all that is in it can, apart from what is the kernel's."""
+    """The root itself cannot be shown whole, but all that is in it can, apart from what is the kernel's, or each run's own."""
     for path in paths:
         if path == "/":
-            yield from (entry.path for entry in os.scandir("/") if entry.name not in _MACHINES_OWN)
+            entries = (entry for entry in os.scandir("/") if not entry.is_symlink())
+            yield from (entry.path for entry in entries if entry.name not in _MACHINES_OWN)
         else:
             yield path
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from glee.definitions.bounds import Bounds
 from glee.definitions.permissions import Hosts, Permissions
 from glee.errors import SandboxUnavailable
+from glee.sandbox.programs import find_links
 
 Network = Literal["none", "open", "hosts"]
 
@@ -21,7 +22,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
     root: Path
     guarded: tuple[Path, ...]
-    """Never writable: Glee's settings, the record, the tools of others."""
+    """Never writable: Glee's settings and its own code, the record, the tools of others."""
     hidden: tuple[Path, ...]
     """Not even readable: Glee's own state."""
 
@@ -45,6 +46,7 @@ def describe(permissions: Permissions, place: Place, *, cwd: Path, needs: Iterab
     read = {path for text in permissions.fs.read if (path := _resolve(text, place)) is not None}
     write = {_resolve_existing(text, place) for text in permissions.fs.write}
     links = {path for path in needs if path.is_symlink()}
+    links |= {link for text in (*permissions.fs.read, *permissions.fs.write) for link in find_links(place.root / text)}
     read |= {path for path in needs if not path.is_symlink() and path.exists()}
     _reserve(write, place)
     demoted = {path for path in write if any(path.is_relative_to(guarded) for guarded in place.guarded)}
@@ -92,12 +94,27 @@ def _resolve(text: str, place: Place) -> Path | None:
     """A path that is not there is no grant: there is nothing to read."""
     spelled = Path(os.path.normpath(place.root / text))
     real = (place.root / text).resolve()
+    _check_kernels(text, real)
     if spelled.is_relative_to(place.root) and not real.is_relative_to(place.root):
         raise SandboxUnavailable(
             f"{text} is a link that leads out of the project, to {real}; "
             "if that is meant, write the path it leads to in the manifest"
         )
-    return real if real.exists() else None
+    try:
+        return real if real.exists() else None
+    except OSError as error:
+        raise SandboxUnavailable(
+            f"{text} cannot be granted: {error.strerror}; take it out of permissions.fs, or mend its permissions"
+        ) from error
+
+
+def _check_kernels(text: str, real: Path) -> None:
+    """A run has a /proc and a /dev of its own, and the kernel's other file systems cannot be shown in part."""
+    for folder in ("/proc", "/dev"):
+        if real.is_relative_to(folder):
+            raise SandboxUnavailable(
+                f"{text} cannot be granted: a run has a {folder} of its own; take it out of permissions.fs"
+            )
 
 
 def _resolve_existing(text: str, place: Place) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -93,8 +94,22 @@ class View:
             tree = kernel.clone_mount(origin)
             opened.callback(os.close, tree)
             ids = None if step[1] in "sd" else id_map(os.fstat(origin))
-            kernel.set_mount(tree, _ATTRIBUTES[step[1]], ids=ids)
+            self._set(tree, step, ids)
             kernel.attach_mount(tree, target)
+
+    def _set(self, tree: int, step: Step, ids: int | None) -> None:
+        """Some file systems cannot be shown as another's; for reading, what anybody may read is then enough."""
+        try:
+            kernel.set_mount(tree, _ATTRIBUTES[step[1]], ids=ids)
+        except OSError as error:
+            if ids is None or error.errno != errno.EINVAL:
+                raise
+            if step[1] == "w":
+                raise OSError(
+                    f"Glee is run by root, and the file system of {step[2]} cannot be shown to the tool as its own; "
+                    "run Glee as an ordinary user, or take the path out of permissions.fs.write"
+                ) from error
+            kernel.set_mount(tree, _ATTRIBUTES[step[1]])
 
     def enter(self) -> None:
         """In a new mount namespace: what each run has for itself, then this is the root and nothing else is there."""

@@ -123,7 +123,7 @@ def test_a_name_that_leads_to_a_private_address_is_blocked(address: str, monkeyp
     shown = str(ipaddress.ip_address(address))
     assert (caught.value.code, caught.value.details) == ("blocked", {"host": "inside.example", "address": shown})
     assert caught.value.message == (
-        f"inside.example leads to the private address {shown}; write that address into the manifest, "
+        f"inside.example leads to the private address {shown}; if that is meant, use the address itself, "
         "or map the host under egress.resolve in your own config"
     )
 

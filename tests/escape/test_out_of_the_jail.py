@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+import glee
 from glee.testing import Project
 
 
@@ -136,3 +138,79 @@ def test_a_project_cannot_turn_the_sandbox_off(project: Project) -> None:
 
     with pytest.raises(ConfigError, match="only your own config can turn the sandbox off"):
         project.open()
+
+
+def test_glee_and_its_interpreter_cannot_be_written_whatever_was_granted(project: Project) -> None:
+    package, environment = Path(glee.__file__).parent, Path(sys.prefix)
+    mark = f"written-{os.getpid()}"
+    script = f"touch {package}/{mark}; touch {environment}/{mark}; touch {package.parent}/{mark} && echo beside"
+    project.add_command("work", script, permissions={"fs": {"write": [str(package.parent), str(environment.parent)]}})
+
+    try:
+        with project.open() as engine:
+            output = engine.call_sync("work").output
+        written = [folder for folder in (package, environment) if (folder / mark).exists()]
+    finally:
+        for folder in (package, environment, package.parent):
+            (folder / mark).unlink(missing_ok=True)
+
+    assert (output, written) == ("beside\n", [])
+
+
+def test_a_grant_that_is_a_link_is_there_as_a_link(project: Project) -> None:
+    project.write("data/real/x", "through a link")
+    (project.root / "link.txt").symlink_to("data/real/x")
+    (project.root / "folder").symlink_to("data/real")
+    project.add_command("work", "cat link.txt folder/x", permissions={"fs": {"read": ["link.txt", "folder"]}})
+
+    with project.open() as engine:
+        assert engine.call_sync("work").output == "through a link" * 2
+
+
+def test_standard_streams_can_be_opened_by_name(project: Project) -> None:
+    project.add_command("work", "echo one > /dev/stdout; echo two | tee /dev/stderr; cat /dev/stdin </dev/null")
+
+    with project.open() as engine:
+        result = engine.call_sync("work")
+
+    assert (result.output, result.error) == ("one\ntwo\n", None)
+
+
+@pytest.mark.parametrize("path", ["/proc", "/proc/cpuinfo", "/dev/mem"])
+def test_what_is_the_kernels_cannot_be_granted(project: Project, path: str) -> None:
+    project.add_command("work", "true", permissions={"fs": {"read": [path]}})
+
+    with project.open() as engine:
+        error = engine.call_sync("work").error
+
+    assert error is not None
+    assert error.code == "sandbox_unavailable"
+    assert f"{path} cannot be granted" in error.message
+
+
+def test_the_whole_machine_can_be_granted_for_reading(project: Project) -> None:
+    project.add_command(
+        "work", "cat /etc/hostname && ! cat /etc/new && ! touch /etc/new", permissions={"fs": {"read": ["/"]}}
+    )
+
+    with project.open() as engine:
+        result = engine.call_sync("work")
+
+    assert result.output == Path("/etc/hostname").read_text(), result
+
+
+def test_more_time_of_the_processor_than_the_limit_is_told_as_that(project: Project) -> None:
+    project.add_command("work", "while :; do :; done", limits={"cpu_seconds": 1})
+
+    with project.open() as engine:
+        error = engine.call_sync("work").error
+
+    assert error is not None
+    assert "limits.cpu_seconds" in error.details["hint"]
+
+
+def test_few_open_files_are_enough_to_start(project: Project) -> None:
+    project.add_command("work", "echo started", limits={"open_files": 16})
+
+    with project.open() as engine:
+        assert engine.call_sync("work").output == "started\n"
