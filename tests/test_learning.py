@@ -55,7 +55,7 @@ def test_a_manifest_that_grants_too_much_is_narrowed(project: Project) -> None:
 def test_what_was_tried_and_is_not_needed_is_left_out(project: Project) -> None:
     project.write("config.json", "{}")
     project.write("data.txt", "x")
-    project.add_command("work", "cat config.json 2>/dev/null; cat data.txt")
+    project.add_command("work", "cat config.json >/dev/null 2>&1; cat data.txt")
 
     assert learn(project, "work").permissions == Permissions(fs=Files(read=("data.txt",)))
 
@@ -66,6 +66,35 @@ def test_many_files_of_one_folder_become_the_folder(project: Project) -> None:
     project.add_command("work", "cat src/0.txt src/1.txt src/2.txt src/3.txt src/4.txt src/5.txt")
 
     assert learn(project, "work").permissions == Permissions(fs=Files(read=("src",)))
+
+
+def test_what_only_changes_the_answer_is_needed_too(project: Project) -> None:
+    project.write("src/one.txt", "1")
+    source = "from pathlib import Path\n\n\ndef run():\n    return [p.name for p in Path('src').glob('*.txt')]\n"
+    project.add_python("work", source)
+
+    learnt = learn(project, "work")
+
+    assert learnt.permissions == Permissions(fs=Files(read=("src",)))
+    assert learnt.results[0].output == ["one.txt"]
+
+
+def test_what_is_only_looked_at_is_needed_too(project: Project) -> None:
+    project.write("flag", "")
+    project.add_command("work", "test -f flag && echo there")
+
+    assert learn(project, "work").permissions == Permissions(fs=Files(read=("flag",)))
+
+
+def test_no_more_is_granted_than_was_allowed_while_it_is_watched(project: Project) -> None:
+    for name in ("a", "b", "c", "d", "secret"):
+        project.write(f"data/{name}", name)
+    project.add_command("work", "cat data/a data/b data/c data/d; cat data/secret 2>/dev/null; true")
+
+    learnt = learn(project, "work", read=("data/a", "data/b", "data/c", "data/d"))
+
+    assert learnt.results[0].output == "abcd"
+    assert learnt.permissions == Permissions(fs=Files(read=("data/a", "data/b", "data/c", "data/d")))
 
 
 def test_nothing_that_was_not_allowed_is_done_and_it_is_said(project: Project) -> None:
@@ -120,4 +149,4 @@ def test_a_host_that_was_not_allowed_is_not_asked(project: Project, server: Serv
 def test_grants_are_gathered(read: set[str], gathered: set[str]) -> None:
     grants = Grants(read=frozenset(read), write=frozenset({"/w"}))
 
-    assert grants.gather() == Grants(read=frozenset(gathered), write=frozenset({"/w"}))
+    assert grants.gather(("/p", "/")) == Grants(read=frozenset(gathered), write=frozenset({"/w"}))

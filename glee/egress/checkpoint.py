@@ -56,6 +56,10 @@ class Place(Struct, frozen=True):
 class Checkpoint:
     def __init__(self, rules: Sequence[HostRule], resolver: Resolver, limits: Limits) -> None:
         self.refused: list[Attempt] = []
+        self.admitted: dict[tuple[str, int], None] = {}
+        """Hosts and ports that were asked for and may be."""
+        self.failures: dict[str, None] = {}
+        """Why hosts that may be asked could not be."""
         self.limits = limits
         self._rules = tuple(rules)
         self._resolver = resolver
@@ -73,7 +77,13 @@ class Checkpoint:
         if rule is None:
             wanted = to_authority(host, None if port in USUAL_PORTS else port)
             raise self.refuse(host, port, f'add "{wanted}" under permissions.network.hosts')
+        if len(self.admitted) < MAX_ATTEMPTS:
+            self.admitted[host, port] = None
         return Place(host, port, rule)
+
+    def note_failure(self, reason: str) -> None:
+        if len(self.failures) < MAX_ATTEMPTS:
+            self.failures[reason] = None
 
     def refuse(self, host: str, port: int | None, reason: str) -> Blocked:
         """The error to raise, once the attempt is on record."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 import h11
 from msgspec import Struct
 
-from glee.definitions.hosts import to_authority
+from glee.definitions.hosts import parse_authority, to_authority
 from glee.egress.checkpoint import Checkpoint, Place
 from glee.egress.injection import Injected, Injection, Veil
 from glee.egress.wire import Header, Wire, carry, cut, find_header
@@ -61,6 +61,10 @@ class Forward:
         self._injected = injected
         self._trust = trust
 
+    def find_secret(self, host: str) -> Injected | None:
+        """The first that belongs to a host, on whatever port."""
+        return next((one for one in self._injected if parse_authority(one.host)[0] == host), None)
+
     async def run(self, tool: Wire, request: h11.Request, errand: Errand, touch: Callable[[], None]) -> None:
         place = self._checkpoint.admit(errand.authority, usual_port=443 if errand.secure else 80)
         ours, veil = self._rewrite(request, errand, place)
@@ -76,6 +80,10 @@ class Forward:
         """Our own request, with the secrets that belong to its host, and what hides them in the answer."""
         secrets = [one for one in self._injected if errand.secure and one.belongs_to(place.host, place.port)]
         headers, target, veil = carry(request), errand.target, None
+        kept = [one for one in self._injected if parse_authority(one.host)[0] == place.host]
+        if kept and not secrets:  # what the host learnt by TLS, it could give back in the clear
+            headers = [(name, value) for name, value in headers if name.lower() not in (b"accept-encoding", b"range")]
+            headers, veil = [*headers, (b"Accept-Encoding", b"identity")], Injection(kept).veil()
         if secrets:
             injection = Injection(secrets)
             headers = [(name, value) for name, value in headers if name.lower() not in (b"accept-encoding", b"range")]

@@ -23,6 +23,8 @@ class Gate:
     def __init__(self, thread: LoopThread, listener: socket.socket, checkpoint: Checkpoint, forward: Forward) -> None:
         self.refused: list[Attempt] = checkpoint.refused
         """What the run tried and was not let do; complete once the gate is closed."""
+        self.admitted = checkpoint.admitted
+        self.failures = checkpoint.failures
         self._thread = thread
         self._listener = listener
         self._checkpoint = checkpoint

@@ -10,7 +10,7 @@ from typing import Final
 
 import h11
 
-from glee.egress.checkpoint import Checkpoint, Streams
+from glee.egress.checkpoint import Checkpoint, Place, Streams
 from glee.egress.forward import Forward, check_request, read_errand
 from glee.egress.tunnel import Tunnel
 from glee.egress.wire import PIECE, Wire, cut
@@ -24,6 +24,7 @@ _STATUS: Final[dict[type[GleeError], tuple[int, str]]] = {
     NetworkFailed: (502, "Bad Gateway"),
     TimedOut: (504, "Gateway Timeout"),
 }
+_PLAIN: Final = 80
 _LINGER_SECONDS: Final = 2.0
 _LINGER_PIECES: Final = 64
 
@@ -105,6 +106,7 @@ class Visit:
     async def _tunnel(self, authority: str) -> None:
         place = self._checkpoint.admit(authority)
         self._asked = str(place)
+        self._check_tunnel(place)
         if not isinstance(await self._wire.next_event(), h11.EndOfMessage):
             raise InvalidInput("a CONNECT request has no body")
         far = await self._checkpoint.dial(place)
@@ -116,8 +118,19 @@ class Visit:
         finally:
             cut(far[1])
 
+    def _check_tunnel(self, place: Place) -> None:
+        """Nothing inside a tunnel can be seen, so there is none where something must be."""
+        secret = self._forward.find_secret(place.host)
+        if secret is not None:
+            reason = f"the secret {secret.name} belongs to it, so use the base URL in GLEE_URL_{secret.name}"
+            raise self._checkpoint.refuse(place.host, place.port, reason)
+        if place.port == _PLAIN:
+            raise self._checkpoint.refuse(place.host, place.port, "ask for http://… instead of a tunnel to port 80")
+
     async def _refuse(self, error: GleeError) -> None:
         """Says what went wrong, unless an answer has already begun: then it is cut off, and seen to be."""
+        if isinstance(error, NetworkFailed | TimedOut):
+            self._checkpoint.note_failure(error.message)
         if self._wire.http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             raise ConnectionAbortedError
         status, reason = _STATUS.get(type(error), (500, "Internal Server Error"))

@@ -9,8 +9,11 @@ from msgspec import to_builtins
 
 from glee.definitions.permissions import Hosts, Permissions
 from glee.errors import DefinitionError
+from glee.formats import yaml_text
 
+_START = re.compile(r"^permissions[ \t]*:(?=[ \t\r\n]|$)", re.MULTILINE)
 _TOP = re.compile(r"^[^\s#]", re.MULTILINE)
+_BY_HAND = "the permissions of the manifest cannot be replaced safely; put them in by hand"
 
 
 def to_mapping(permissions: Permissions) -> dict[str, Any]:
@@ -30,31 +33,36 @@ def replace_permissions(text: str, permissions: Permissions) -> str:
     """The manifest with these permissions in the place of its own; of secrets, only what it already says."""
     import yaml
 
-    document = yaml.safe_load(text)
-    if not isinstance(document, dict) or text.lstrip().startswith("{"):
-        raise DefinitionError("the manifest is not written as YAML blocks; put the permissions in by hand")
+    before = _read(text)
     mapping = to_mapping(permissions)
-    secrets = (document.get("permissions") or {}).get("secrets")
+    secrets = (before.get("permissions") or {}).get("secrets")
     if secrets:
         mapping["secrets"] = secrets
     block = yaml.safe_dump({"permissions": mapping}, sort_keys=False, allow_unicode=True, width=100)
-    start = re.search(r"^permissions[ \t]*:", text, re.MULTILINE)
-    if start is None:
-        return text.rstrip("\n") + "\n\n" + block
-    rest = _TOP.search(text, start.end())
-    end = rest.start() if rest else len(text)
-    kept = text[start.end() : end]
-    blank = kept[len(_last_line_removed(kept)) :]
-    changed = text[: start.start()] + block + blank + text[end:]
-    after = yaml.safe_load(changed)
-    if {**document, "permissions": mapping} != after:
-        raise DefinitionError("the permissions of the manifest cannot be replaced safely; put them in by hand")
+    end = "\r\n" if "\r\n" in text else "\n"
+    changed = _put(text, block.replace("\n", end), end)
+    if _read(changed) != {**before, "permissions": mapping}:
+        raise DefinitionError(_BY_HAND)
     return changed
 
 
-def _last_line_removed(text: str) -> str:
-    """Without the blank lines and comments that follow the block, and belong to what comes next."""
-    lines = text.splitlines(keepends=True)
+def _read(text: str) -> dict[str, Any]:
+    """As Glee reads it, so that what is written is what is meant."""
+    document = yaml_text.parse_bytes(text.encode())
+    if document.faults or not isinstance(document.value, dict):
+        raise DefinitionError(_BY_HAND)
+    return document.value
+
+
+def _put(text: str, block: str, end: str) -> str:
+    starts = list(_START.finditer(text))
+    if not starts:
+        return text.rstrip() + end + end + block
+    start = starts[0]
+    rest = _TOP.search(text, start.end())
+    stop = rest.start() if rest else len(text)
+    lines = text[start.end() : stop].splitlines(keepends=True)
+    after: list[str] = []
     while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
-        lines.pop()
-    return "".join(lines)
+        after.insert(0, lines.pop())  # blank lines and comments that belong to what comes next
+    return text[: start.start()] + block + "".join(after) + text[stop:]

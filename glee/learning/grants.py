@@ -39,20 +39,21 @@ class Grants(Struct, frozen=True, kw_only=True):
         return structs.replace(self, **{field: getattr(self, field) | {what}})
 
     def each(self) -> Iterator[tuple[Field, str]]:
+        """What grants most comes first."""
         yield from (("write", path) for path in sorted(self.write))
-        yield from (("read", path) for path in sorted(self.read))
+        yield from (("read", path) for path in sorted(self.read, key=lambda path: (path.count("/"), path)))
         yield from (("hosts", host) for host in sorted(self.hosts))
 
     def without(self, field: Field, what: str) -> Grants:
         return structs.replace(self, **{field: getattr(self, field) - {what}})
 
-    def gather(self) -> Grants:
-        """A folder instead of many files in it, and nothing that lies below something else."""
+    def gather(self, allowed: tuple[str, ...]) -> Grants:
+        """A folder instead of many files in it, if it is allowed; and nothing that lies below something else."""
         paths = set(self.read)
         folders = {str(PurePath(path).parent) for path in paths}
         for folder in folders:
             inside = {path for path in paths if str(PurePath(path).parent) == folder}
-            if len(inside) >= _MANY and folder.count("/") > 1:
+            if len(inside) >= _MANY and folder.count("/") > 1 and is_covered(folder, allowed):
                 paths = {path for path in paths if not is_below(path, folder)} | {folder}
         paths = {path for path in paths if not any(path != other and is_below(path, other) for other in paths)}
         return structs.replace(self, read=frozenset(path for path in paths if not is_covered(path, self.write)))

@@ -1,8 +1,8 @@
-"""Runs a tool, held, with more and more of what it tried and the person allows.
+"""Runs a tool, held, with what the person allows, and then with less and less of it.
 
-It begins with nothing. What it tried to touch and was not given, and what the person allows for this, is given to
-it the next time. When it succeeds, each grant is taken away again to see if it was needed. So no run has more than
-the person allowed, and little more than it needs.
+The first run has all that the person allows; it shows what success looks like, and what is touched on the way. The
+next has what was touched alone. Then each grant is taken away to see whether the calls still end as in the first
+run. So no run has more than the person allowed, and what is left is what these calls need.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ from glee.catalog.catalog import Catalog
 from glee.compose import compose
 from glee.config import Settings
 from glee.definitions.call import Call, Caller
-from glee.definitions.hosts import find_rule, parse_hosts, to_authority
+from glee.definitions.hosts import to_authority
 from glee.definitions.permissions import Permissions
 from glee.definitions.result import Result
 from glee.definitions.tool import Tool
 from glee.egress.proxy import Attempt
 from glee.errors import DefinitionError
 from glee.holding import compose_jails, compose_proxy
-from glee.learning.grants import NOWHERE, Allowed, Grants, is_covered, spell
+from glee.learning.grants import NOWHERE, Allowed, Field, Grants, is_covered, spell
 from glee.runners.recorded import RecordedCells
 from glee.sandbox.mounts import HOME, TMP, Mounts
 from glee.sandbox.recording import Touch
 from glee.sandbox.spec import Spec, is_below
 
-_ROUNDS: Final = 10
+_MOST: Final = 40
+"""Paths that are tried one by one; of more, whole folders are."""
+_ANY: Final = object()
+"""An output that differs from run to run."""
 _LINKS: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 
 
@@ -49,6 +52,8 @@ class _Heard(Struct, frozen=True, kw_only=True):
     results: tuple[Result, ...]
     touches: tuple[Touch, ...]
     refused: tuple[Attempt, ...]
+    reached: tuple[tuple[str, int], ...]
+    """Hosts and ports that it asked for and may."""
     shown: tuple[str, ...]
     """What the jail let it see without being asked."""
 
@@ -74,33 +79,72 @@ class Learner:
         self._root = str(settings.root.resolve())
         self._tool = tool
         self._allowed = allowed
-        self._rules = parse_hosts(allowed.hosts)
+        self._expected: list[Any] = []
         self._approver = approver
         self._tell = tell
         self._tell_operator = tell_operator
 
     def learn(self, calls: Sequence[dict[str, Any]]) -> Learnt:
-        grants = Grants()
-        refused: dict[str, None] = {}
-        for number in range(1, _ROUNDS + 1):
-            self._tell(f"round {number}: {grants}")
-            heard = self._run(grants, calls)
-            wider, sentences = self._widen(grants, heard, folders=False)
-            if wider == grants and not heard.ok:  # a folder would be all that is in it, so it comes last
-                wider, sentences = self._widen(grants, heard, folders=True)
-            refused |= dict.fromkeys(sentences)
-            if wider == grants:
-                break
-            grants = wider
-        if heard.ok:
-            grants = self._reduce(grants, calls)
-            heard = self._run(grants, calls)  # the last thing that happens is what should
+        read, write, hosts = map(frozenset, (self._allowed.read, self._allowed.write, self._allowed.hosts))
+        everything = Grants(read=read, write=write, hosts=hosts)
+        self._tell("with all that is allowed")
+        model = self._run(everything, calls)
+        if not model.ok:
+            return self._end(Grants(), model, self._find_refused(model))
+        self._settle(model, everything, calls)
+        grants = self._find_enough(everything, model, calls)
+        for number, (field, what) in enumerate(list(grants.each()), 1):
+            self._tell(f"without grant {number}: {what}")
+            grants = self._try_without(grants, field, what, calls)
+        grants = grants.gather(self._allowed.read)
+        last = self._run(grants, calls)  # the last thing that happens is what should
+        return self._end(self._with_secrets_hosts(grants), last, [])
+
+    def _end(self, grants: Grants, heard: _Heard, refused: Sequence[str]) -> Learnt:
         return Learnt(
             permissions=grants.to_permissions(self._root, self._tool.permissions.secrets),
             ok=heard.ok,
             results=heard.results,
-            not_allowed=() if heard.ok else tuple(refused),
+            not_allowed=tuple(dict.fromkeys(refused)),
         )
+
+    def _settle(self, model: _Heard, everything: Grants, calls: Sequence[dict[str, Any]]) -> None:
+        """Which results must stay the same: those that are, when nothing changes. A time of day does not."""
+        again = self._run(everything, calls)
+        self._expected = [
+            result.output if result.output == other.output else _ANY
+            for result, other in zip(model.results, again.results, strict=True)
+        ]
+
+    def _is_enough(self, heard: _Heard) -> bool:
+        return heard.ok and all(
+            expected is _ANY or result.output == expected
+            for result, expected in zip(heard.results, self._expected, strict=True)
+        )
+
+    def _find_enough(self, everything: Grants, model: _Heard, calls: Sequence[dict[str, Any]]) -> Grants:
+        """Files that were opened; if that is not enough, folders too; then what was looked at; else all."""
+        for folders, looks in ((False, False), (True, False), (True, True)):
+            grants = self._collect(model, folders=folders, looks=looks)
+            if len(grants.read) > _MOST:
+                grants = grants.gather(self._allowed.read)
+            if self._is_enough(self._run(grants, calls)):
+                return grants
+        return everything
+
+    def _try_without(self, grants: Grants, field: Field, what: str, calls: Sequence[dict[str, Any]]) -> Grants:
+        smaller = grants.without(field, what)
+        for candidate in (smaller, smaller.add("read", what)) if field == "write" else (smaller,):
+            if self._is_enough(self._run(candidate, calls)):
+                return candidate
+        return grants
+
+    def _with_secrets_hosts(self, grants: Grants) -> Grants:
+        """A secret that belongs to a host is of no use without it, and its manifest would be refused."""
+        for need in self._tool.permissions.secrets.values():
+            if need.host is not None:
+                grants = grants.add("hosts", need.host)
+        return grants
 
     def _run(self, grants: Grants, calls: Sequence[dict[str, Any]]) -> _Heard:
         """Through the same path as any call: it is decided, approved and recorded."""
@@ -117,40 +161,42 @@ class Learner:
             results=tuple(results),
             touches=tuple(cells.recorder.touches),
             refused=tuple(cells.refused),
-            shown=tuple({path for spec in cells.specs for path in _shown(spec)}),
+            reached=tuple(dict.fromkeys(cells.reached)),
+            shown=tuple({path for spec in cells.specs for path in _shown(spec)} - grants.read - grants.write),
         )
 
-    def _widen(self, grants: Grants, heard: _Heard, *, folders: bool) -> tuple[Grants, list[str]]:
-        """With what it tried and may have; and sentences on what it may not."""
-        sentences: list[str] = []
+    def _collect(self, heard: _Heard, *, folders: bool, looks: bool) -> Grants:
+        """Grants for what a run touched, as far as it is allowed and not there anyway."""
+        grants = Grants()
+        for touch in heard.touches:
+            path = None if touch.address or (touch.looks and not looks) else self._find_grant(touch)
+            if path is None or self._is_its_own(path) or (not touch.writes and is_covered(path, heard.shown)):
+                continue
+            if not touch.writes and not folders and Path(path).is_dir():
+                continue
+            if self._is_allowed(path, touch.writes):
+                grants = grants.add("write" if touch.writes else "read", path)
+        for host, port in heard.reached:
+            grants = grants.add("hosts", to_authority(host, None if port in (80, 443) else port))
+        return grants
+
+    def _find_refused(self, heard: _Heard) -> list[str]:
+        """Sentences on what it tried and was not allowed."""
+        sentences = []
         for touch in heard.touches:
             if touch.address:
                 sentences += _of_address(touch.what)
                 continue
-            path = self._find_grant(touch)
-            given = (*grants.write, *(() if touch.writes else (*grants.read, *heard.shown)))
-            if path is None or is_covered(path, given) or self._is_its_own(path):
+            path = None if touch.looks else self._find_grant(touch)
+            if path is None or self._is_its_own(path) or (not touch.writes and is_covered(path, heard.shown)):
                 continue
-            if not touch.writes and not folders and Path(path).is_dir():
-                continue
-            allowed = self._allowed.write if touch.writes else (*self._allowed.read, *self._allowed.write)
-            if is_covered(path, allowed):
-                grants = grants.add("write" if touch.writes else "read", path)
-            else:
+            if not self._is_allowed(path, touch.writes):
                 sentences.append(self._say(path, touch.writes))
         for attempt in heard.refused:
-            grants, said = self._widen_hosts(grants, attempt)
-            sentences += said
-        return grants.gather(), sentences
-
-    def _widen_hosts(self, grants: Grants, attempt: Attempt) -> tuple[Grants, list[str]]:
-        if not attempt.host or attempt.host == NOWHERE:
-            return grants, []
-        if attempt.port is not None and find_rule(self._rules, attempt.host, attempt.port):
-            usual = attempt.port in (80, 443)
-            return grants.add("hosts", to_authority(attempt.host, None if usual else attempt.port)), []
-        authority = to_authority(attempt.host, attempt.port)
-        return grants, [f"it tried to reach {authority}; to let it: --allow-host {authority}"]
+            if attempt.host and attempt.host != NOWHERE:
+                authority = to_authority(attempt.host, attempt.port)
+                sentences.append(f"it tried to reach {authority}; to let it: --allow-host {authority}")
+        return sentences
 
     def _find_grant(self, touch: Touch) -> str | None:
         """The path to grant: what is there; for something new, the folder it would be in."""
@@ -158,25 +204,19 @@ class Learner:
         if any(is_below(touch.what, str(folder)) for folder in (*own, "/proc", "/dev")):
             return None
         real = Path(os.path.realpath(touch.what))
+        if touch.makes:
+            real = real.parent
         if os.path.lexists(real):
-            return str(real)
+            return str(real) if real != Path("/") else None
         return str(real.parent) if touch.writes and real.parent.is_dir() and real.parent != Path("/") else None
+
+    def _is_allowed(self, path: str, writes: bool) -> bool:
+        return is_covered(path, self._allowed.write if writes else (*self._allowed.read, *self._allowed.write))
 
     def _is_its_own(self, path: str) -> bool:
         """True for what lies where the jail has folders of its own, unless it was named."""
         named = (self._root, *self._allowed.read, *self._allowed.write)
         return is_covered(path, (TMP, HOME)) and not is_covered(path, named)
-
-    def _reduce(self, grants: Grants, calls: Sequence[dict[str, Any]]) -> Grants:
-        """Takes each grant away to see whether the calls succeed without it."""
-        for number, (field, what) in enumerate(list(grants.each()), 1):
-            self._tell(f"trying without grant {number}: {what}")
-            smaller = grants.without(field, what)
-            for candidate in (smaller, smaller.add("read", what)) if field == "write" else (smaller,):
-                if self._run(candidate, calls).ok:
-                    grants = candidate
-                    break
-        return grants
 
     def _say(self, path: str, writes: bool) -> str:
         shown = spell(path, self._root)

@@ -10,7 +10,7 @@ from glee.errors import ExitCode, Unavailable
 from glee.runners import Outcome, Run
 from glee.runners.arguments import fill_arguments
 from glee.runners.cells import Cells
-from glee.runners.explaining import explain, warn_of
+from glee.runners.explaining import explain
 from glee.runners.processes import SHOWN, Finished, run_process
 from glee.secrets.redaction import Redactor
 
@@ -47,9 +47,11 @@ class CommandRunner:
         )
         refused = way_out.refused if way_out else ()
         if finished.exit_code not in execution.exit_codes_ok:
-            raise explain(_failed(execution, finished, run.redactor), run, process.isolation, cwd, refused)
+            error = explain(_failed(execution, finished, run.redactor), run, process.isolation, cwd, refused)
+            error.warnings = (*error.warnings, *(way_out.warnings() if way_out else ()))
+            raise error
         form = execution.stdout.format if execution.stdout else run.tool.outputs.format
-        return _outcome(finished, form, warn_of(refused))
+        return _outcome(finished, form, way_out.warnings() if way_out else ())
 
 
 def _failed(execution: CommandExec, finished: Finished, redactor: Redactor) -> ExitCode:

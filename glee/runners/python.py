@@ -16,7 +16,7 @@ from glee.errors import CallError, ExitCode, ToolException, Unavailable
 from glee.runners import Outcome, Run
 from glee.runners.arguments import with_secrets
 from glee.runners.cells import Cells
-from glee.runners.explaining import explain, warn_of
+from glee.runners.explaining import explain
 from glee.runners.processes import SHOWN, Finished, Process, run_process
 from glee.runners.templates import Template, TemplateProcess, Templates
 from glee.sandbox.jails import Jail
@@ -71,8 +71,10 @@ class PythonRunner:
         try:
             outcome = _outcome(run, execution, finished)
         except CallError as error:
-            raise explain(error, run, process.isolation, run.root / execution.cwd, refused) from error.__cause__
-        return structs.replace(outcome, warnings=warn_of(refused)) if refused else outcome
+            explained = explain(error, run, process.isolation, run.root / execution.cwd, refused)
+            explained.warnings = (*explained.warnings, *(way_out.warnings() if way_out else ()))
+            raise explained from error.__cause__
+        return structs.replace(outcome, warnings=way_out.warnings()) if way_out else outcome
 
     def _make_process(
         self, run: Run, execution: PythonExec, interpreter: str, way_out: WayOut | None, warm: _Warm | None

@@ -129,7 +129,9 @@ def is_clean(waiting=()):
 
 def look(folder):
     """What lies in a folder that is the jail's own: paths and modes. What is mounted there is somebody else's."""
-    found = {folder: os.lstat(folder).st_mode}
+    if os.lstat(folder).st_uid == os.getuid():
+        os.utime(folder, (0, 0))  # which could carry a number from one call to the next
+    found = {folder: (os.lstat(folder).st_mode, *os.listxattr(folder))}
     device = os.lstat(folder).st_dev
     waiting = [folder]
     while waiting and len(found) < MOST_FOUND:
@@ -158,6 +160,7 @@ class Forks:
         if pid == 0:
             try:
                 signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+                os.setpgid(0, 0)
                 separate(self.libc, self.numbers)
                 streams = receive(self.line)
             except BaseException:
@@ -169,9 +172,10 @@ class Forks:
     def serve_one(self):
         """Waits for the end of one call. False if this template has served its last."""
         pid, how = os.waitpid(-1, 0)
+        known = pid in self.waiting
         self.waiting.discard(pid)
         status = os.WEXITSTATUS(how) if os.WIFEXITED(how) else 128 + os.WTERMSIG(how)
-        clean = is_clean(self.waiting)
+        clean = known and is_clean(self.waiting)
         try:
             self.line.send((b"D%d" if clean else b"Z%d") % status)
         except OSError:

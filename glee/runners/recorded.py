@@ -22,6 +22,7 @@ class RecordedCells(JailCells):
         super().__init__(jails, search_path, make_proxy)
         self.recorder = Recorder()
         self.refused: list[Attempt] = []
+        self.reached: list[tuple[str, int]] = []
         self.specs: list[Spec] = []
         self._ways: list[WayOut] = []
 
@@ -47,3 +48,4 @@ class RecordedCells(JailCells):
         """All that was heard is in."""
         self.recorder.wait()
         self.refused = [attempt for way_out in self._ways for attempt in way_out.refused]
+        self.reached = [place for way_out in self._ways for place in way_out.reached]

@@ -16,6 +16,7 @@ from glee.errors import SandboxUnavailable
 from glee.runners.jailed import end_jail, receive
 from glee.runners.processes import Finished
 from glee.sandbox.jails import Jail
+from glee.sandbox.spec import is_below
 from glee.sandbox.syscalls import machine, numbers
 
 MOST: Final = 16
@@ -48,8 +49,16 @@ class Template:
         news = receive(self.control)
         if news[:1] != b"W":
             return news[1:].decode("utf-8", "replace") if news else "ended"
-        self._watched = decode_json(news[1:])
+        try:
+            self._watched = self._read_watched(decode_json(news[1:]))
+        except (ValueError, AttributeError) as error:
+            return f"its word cannot be read: {error}"
         return None if self._is_current() else "stale"
+
+    def _read_watched(self, said: dict[str, list[int] | None]) -> dict[str, list[int] | None]:
+        """Only what the jail was shown: the module could name any path, and learn from what becomes of it."""
+        shown = (*self.jail.spec.read, *self.jail.spec.write)
+        return {path: identity for path, identity in said.items() if any(is_below(path, one) for one in shown)}
 
     def _is_current(self) -> bool:
         return all(_identify(path) == identity for path, identity in (self._watched or {}).items())
@@ -246,6 +255,6 @@ def _has_news(line: socket.socket) -> bool:
 def _identify(path: str) -> list[int] | None:
     try:
         status = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
         return None
     return [status.st_mtime_ns, status.st_size, status.st_ino]

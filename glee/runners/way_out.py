@@ -12,6 +12,7 @@ from glee.definitions.hosts import is_address, parse_hosts
 from glee.definitions.permissions import Hosts
 from glee.definitions.tool import Tool
 from glee.egress.proxy import Attempt, Gate, Injected, Proxy
+from glee.runners.explaining import warn_of
 from glee.sandbox.compile import DOOR
 from glee.secrets.environment import Secrets
 
@@ -53,6 +54,15 @@ class WayOut:
     def refused(self) -> list[Attempt]:
         """Whole once it is closed."""
         return self._gate.refused if self._gate is not None else []
+
+    @property
+    def reached(self) -> list[tuple[str, int]]:
+        return list(self._gate.admitted) if self._gate is not None else []
+
+    def warnings(self) -> tuple[str, ...]:
+        """What it was refused, and why hosts could not be reached: a program often tells neither."""
+        failures = self._gate.failures if self._gate is not None else ()
+        return (*warn_of(self.refused), *(f"the proxy says: {failure}" for failure in failures))
 
 
 def _new_placeholder(name: str) -> str:

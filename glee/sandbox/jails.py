@@ -91,7 +91,8 @@ class Jails:
         spec = describe(permissions, self._place, cwd=cwd, needs=found, bounds=self._bounds.narrow(tool.limits))
         level = check_level(tool.name, spec, abilities, self._minimum)
         carved = () if "mount" in abilities.layers else find_carved(spec, Mounts(spec))
-        stamp = _stamp({str(program), *map(str, self._place.guarded), *_paths(spec), *self._granted(tool)}, carved)
+        kept = map(str, (*self._place.guarded, *self._place.hidden))
+        stamp = _stamp({str(program), *kept, *_paths(spec), *self._granted(tool)}, carved)
         private = self._launcher.private
         whose = (tool.identity, tool.digest) if forks else ()  # a template holds the function of one tool
         steps = [

@@ -27,9 +27,11 @@ SPARES: Final = 2
 """Jails that wait for each profile in use."""
 _PROFILES: Final = 32
 """Profiles that a server keeps; the one not used for longest goes first."""
+_VIEW: Final = Path("/dev/shm")
+"""Where the server builds the views of jails, in mounts of its own: no grant can contain it, and so no view another."""
 _PATIENCE: Final = 10.0
 _INLINE: Final = 60_000
-_START: Final = "import sys; sys.path.insert(0, sys.argv.pop(1)); from glee.sandbox.server import main; main()"
+_START: Final = "import sys; sys.path.append(sys.argv.pop(1)); from glee.sandbox.server import main; main()"
 
 
 class Spare(Struct, frozen=True):
@@ -59,7 +61,7 @@ class Launcher:
         with self._lock:
             try:
                 return self._get_server().take(plan)
-            except OSError:  # it was killed this very moment, and nothing has run
+            except ConnectionError:  # it was killed this very moment, and nothing has run
                 self._end_server()
                 return self._get_server().take(plan)
 
@@ -89,9 +91,9 @@ class _Server:
     def __init__(self, folder: Path, private: Path, layers: frozenset[str] | None) -> None:
         self._pid = os.getpid()
         self._private = private
-        view = folder / "view"
+        view = _VIEW if _VIEW.is_dir() else folder / "view"
         try:
-            view.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (folder / "view").mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise SandboxUnavailable(
                 f"the folder {view}, where jails are built, cannot be made: {error.strerror}; mend what is in its way"
@@ -201,8 +203,9 @@ def _make_private(private: Path, abilities: Abilities) -> None:
     """What an engine that was killed left there goes first."""
     for old in private.parent.glob("glee-*-*"):
         pid = old.name.split("-")[1]
-        if old.lstat().st_uid == os.getuid() and pid.isdigit() and not Path("/proc", pid).exists():
-            shutil.rmtree(old, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another engine was quicker
+            if old.lstat().st_uid == os.getuid() and pid.isdigit() and not Path("/proc", pid).exists():
+                shutil.rmtree(old, ignore_errors=True)
     private.mkdir(mode=0o700, exist_ok=True)
     if abilities.uid != os.getuid():
         private.chmod(0o1733)  # its runs may make and remove what is theirs, and see no other's

@@ -123,7 +123,7 @@ def _pins(spec: Spec) -> dict[str, str]:
 
 
 def _expand(paths: Iterable[str]) -> Iterator[str]:
-    """The root itself cannot be shown whole, but all that is in it can, apart from what is the kernel's, or each run's own."""
+    """The root itself cannot be shown whole, but all that is in it can, apart from the kernel's and each run's own."""
     for path in paths:
         if path == "/":
             entries = (entry for entry in os.scandir("/") if not entry.is_symlink())

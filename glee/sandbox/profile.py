@@ -19,8 +19,6 @@ class Profile:
         self.flags = sum(flag for name, flag in _NAMESPACES.items() if name in layers)
         self.becomes = (uid, gid) if os.getuid() == 0 else None
         self.own_user = "user" in layers
-        self.proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
-        """The machine's, which a jail may not be able to mount for itself."""
         self.door = int(words["door"][0]) if "door" in words else None
         if self.door is not None:
             self.flags |= kernel.NEW_NET
@@ -30,10 +28,19 @@ class Profile:
         self.filter = bytes.fromhex(words["filter"][0]) if "seccomp" in layers else b""
         self.record = bytes.fromhex(words["record"][0]) if "record" in words else b""
         self.view = View(folder, steps, id_map) if "mount" in layers else None
+        self.proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
+        """The machine's, which a jail may not be able to mount for itself."""
         self.private = words["private"][0] if "private" in words else None
         self._version = int(words["version"][0]) if "landlock" in layers else 0
         self._forbids_ports = words["ports"] == ("yes",)
-        self._rules = [(int(step[1]), _open(step[2])) for step in steps if step[0] == "rule"] if self._version else []
+        self._rules: list[tuple[int, int]] = []
+        try:
+            for step in steps if self._version else ():
+                if step[0] == "rule":
+                    self._rules.append((int(step[1]), _open(step[2])))
+        except BaseException:
+            self.remove()
+            raise
         self._inside = [(int(step[1]), step[2]) for step in steps if step[0] == "inside"]
         self.ruleset = self._make_ruleset if self._version else None
 

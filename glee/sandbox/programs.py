@@ -26,13 +26,14 @@ def find_needs(program: Path, search_path: str, depth: int = _DEPTH) -> set[Path
     real = program.resolve()
     needs = set() if _is_runtime(real) else {real}
     needs |= find_links(program)
-    needs |= _python_folders(program)
+    if program.name.startswith("python"):
+        needs |= _python_folders(program)
     head = _read_head(real)
     if head.startswith(b"#!"):
         for interpreter in _interpreters(head, search_path):
             needs |= find_needs(interpreter, search_path, depth - 1)
     elif head.startswith(b"\x7fELF") and not _is_runtime(real):
-        needs |= {path for path in _libraries(real) if not _is_runtime(path)}
+        needs |= {path for path in _libraries(real) if not _is_runtime(path) and _belongs(path, real)}
     return needs
 
 
@@ -57,6 +58,18 @@ def find_links(path: Path) -> set[Path]:
 
 def _is_runtime(path: Path) -> bool:
     return any(path.is_relative_to(folder) for folder in RUNTIME)
+
+
+def _belongs(library: Path, program: Path) -> bool:
+    """True for a library that lies with its program. A program can name any file as one, and would then be shown it."""
+    places = [
+        program.parent,
+        *(folder for folder in program.parent.parent.glob("lib*") if program.parent.name == "bin"),
+    ]
+    real = library.resolve()
+    head = _read_head(real)
+    is_library = head[:4] == b"\x7fELF" and head[16:18] == b"\x03\x00"
+    return is_library and any(real.is_relative_to(place) for place in places)
 
 
 def _read_head(path: Path) -> bytes:
@@ -85,7 +98,7 @@ def _python_folders(program: Path) -> set[Path]:
     folders = set()
     environment = program.parent.resolve().parent
     settings = environment / "pyvenv.cfg"
-    if settings.is_file():
+    if settings.is_file() and any(environment.glob("lib/python3*")) and not (environment / ".glee").exists():
         folders.add(environment)
         for line in settings.read_text(errors="replace").splitlines():
             key, _, value = line.partition("=")

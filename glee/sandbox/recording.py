@@ -17,6 +17,9 @@ from glee.sandbox.syscalls import machine, numbers
 
 _RECEIVE: Final = 0xC050_2100
 _SEND: Final = 0xC018_2101
+_IS_VALID: Final = 0x4008_2102
+_MOST: Final = 20_000
+"""Touches that are kept."""
 _NOTICE: Final = struct.Struct("=QIIiIQ6Q")
 """Id, process, flags, number, architecture, instruction, arguments."""
 _ANSWER: Final = struct.Struct("=Qqii")
@@ -29,11 +32,18 @@ _PATHS: Final = {
     "execveat": (0, 1), "mkdir": (None, 0), "mkdirat": (0, 1), "rmdir": (None, 0), "unlink": (None, 0),
     "unlinkat": (0, 1), "rename": (None, 1), "renameat": (2, 3), "renameat2": (2, 3), "link": (None, 1),
     "linkat": (2, 3), "symlink": (None, 1), "symlinkat": (1, 2), "truncate": (None, 0), "mknod": (None, 0),
-    "mknodat": (0, 1), "chmod": (None, 0), "fchmodat": (0, 1),
+    "mknodat": (0, 1), "chmod": (None, 0), "fchmodat": (0, 1), "stat": (None, 0), "lstat": (None, 0),
+    "newfstatat": (0, 1), "statx": (0, 1), "access": (None, 0), "faccessat": (0, 1), "faccessat2": (0, 1),
+    "readlink": (None, 0), "readlinkat": (0, 1), "chdir": (None, 0),
 }  # fmt: skip
 """Where each call has the folder it starts from, and its path."""
 _ALSO: Final = {"rename": (None, 0), "renameat": (0, 1), "renameat2": (0, 1)}
-_READING: Final = {"open": 1, "openat": 2, "execve": None, "execveat": None}
+_CHANGING: Final = ("truncate", "chmod", "fchmodat")
+LOOKING: Final = (
+    "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "chdir",
+)  # fmt: skip
+"""Calls that only look whether something is there."""
+_READING: Final = {"open": 1, "openat": 2, "execve": None, "execveat": None} | dict.fromkeys(LOOKING)
 """Calls that may only read: where their flags are, if they have any."""
 
 
@@ -42,6 +52,10 @@ class Touch(Struct, frozen=True):
 
     what: str
     writes: bool = False
+    makes: bool = False
+    """True if something is made or removed there, for which its folder must be writable."""
+    looks: bool = False
+    """True if it only looked whether it is there."""
     address: bool = False
 
 
@@ -74,9 +88,11 @@ class Recorder:
                 except OSError:  # whoever made the call is gone
                     continue
                 token, pid, _, number, _, _, *arguments = _NOTICE.unpack(notice)
-                with contextlib.suppress(OSError, ValueError):  # it may be gone by now, or have lied
-                    for touch in self._read(pid, self._names.get(number, ""), arguments):
-                        self.touches[touch] = None
+                with contextlib.suppress(OSError, ValueError, KeyError):  # it may be gone by now, or have lied
+                    touches = self._read(pid, self._names.get(number, ""), arguments)
+                    fcntl.ioctl(file, _IS_VALID, struct.pack("=Q", token))  # it was that process whose memory was read
+                    if len(self.touches) < _MOST:
+                        self.touches |= dict.fromkeys(touches)
                 with contextlib.suppress(OSError):
                     fcntl.ioctl(file, _SEND, bytearray(_ANSWER.pack(token, 0, 0, _GO_ON)))
         finally:
@@ -86,13 +102,14 @@ class Recorder:
         if name == "connect":
             return [Touch(_read_address(_read_memory(pid, arguments[1], min(arguments[2], 128))), address=True)]
         writes = name not in _READING
+        makes = writes and name not in _CHANGING
         flags = _READING.get(name)
         if flags is not None:
-            writes = bool(arguments[flags] & _WRITES)
-        if name == "openat2":
-            writes = bool(struct.unpack("=Q", _read_memory(pid, arguments[2], 8))[0] & _WRITES)
+            writes, makes = bool(arguments[flags] & _WRITES), bool(arguments[flags] & os.O_CREAT)
         places = [_PATHS[name], *([_ALSO[name]] if name in _ALSO else [])]
-        return [Touch(_read_path(pid, arguments, *place), writes) for place in places]
+        return [
+            Touch(_read_path(pid, arguments, *place), writes, makes=makes, looks=name in LOOKING) for place in places
+        ]
 
 
 def _read_memory(pid: int, address: int, size: int) -> bytes:
@@ -109,6 +126,8 @@ def _read_path(pid: int, arguments: list[int], folder: int | None, path: int) ->
     while b"\0" not in text and len(text) < _PAGE:
         text += _read_memory(pid, address + len(text), _PAGE - (address + len(text)) % _PAGE)
     name = os.fsdecode(text.split(b"\0", 1)[0])
+    if not name:  # of the descriptor itself
+        raise ValueError("no path")
     if name.startswith("/"):
         return os.path.normpath(name)
     start = struct.unpack("=i", struct.pack("=I", arguments[folder] & 0xFFFF_FFFF))[0] if folder is not None else _HERE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
 from glee.sandbox.bpf import ALLOW, ARCHITECTURE, ASK, KILL, NUMBER, Program, argument, refuse, search
@@ -18,7 +18,8 @@ Net = Literal["none", "local", "open"]
 
 _ARCHITECTURES: Final = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
 _X32: Final = 0x4000_0000
-_NEW_NAMESPACES: Final = 0x7E02_0080
+_NOT_CLONED: Final = 0x7E02_0080 | 0x8000
+"""New namespaces; and children of one's parent, which would take them for its own."""
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX, which type into the terminal of whoever started us."""
 _SOCKET_TYPE: Final = 0xF
@@ -29,7 +30,7 @@ _ALLOWED_NAMES: Final = """
     getcwd chdir fchdir rename mkdir rmdir creat link unlink symlink readlink chmod fchmod chown fchown lchown umask
     statfs fstatfs readahead getdents64 fadvise64 openat mkdirat mknod mknodat fchownat futimesat newfstatat unlinkat
     renameat linkat symlinkat readlinkat fchmodat faccessat splice tee sync_file_range vmsplice utimensat fallocate
-    dup3 pipe2 preadv pwritev renameat2 copy_file_range preadv2 pwritev2 statx close_range openat2 faccessat2
+    dup3 pipe2 preadv pwritev renameat2 copy_file_range preadv2 pwritev2 statx close_range faccessat2
     fchmodat2 cachestat sync syncfs utime utimes ustat setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr
     listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr setxattrat getxattrat listxattrat
     removexattrat memfd_create inotify_init inotify_init1 inotify_add_watch inotify_rm_watch file_getattr rt_sigaction
@@ -67,18 +68,25 @@ _SIGNAL_NAMES: Final = """
 """
 _SIGNALS: Final = frozenset(_SIGNAL_NAMES.split())
 _OF_ONESELF: Final = {
-    "setpriority": (0, 1),
-    "ioprio_set": (1,),
-    "sched_setaffinity": (0,),
-    "sched_setscheduler": (0,),
-    "sched_setparam": (0,),
-    "sched_setattr": (0,),
+    "setpriority": {0: 0, 1: 0},
+    "ioprio_set": {0: 1, 1: 0},
+    "sched_setaffinity": {0: 0},
+    "sched_setscheduler": {0: 0},
+    "sched_setparam": {0: 0},
+    "sched_setattr": {0: 0},
 }
-"""Scheduling, with the arguments that must be zero for it to be one's own."""
+"""Scheduling, with what arguments must be for it to be one's own."""
+_MODES: Final = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2, "creat": 1}
+"""Which argument is a mode."""
+_MAKING: Final = {"open": (1, 2), "openat": (2, 3)}
+"""Where flags and mode are; the mode counts only if the flags say that something is made."""
+_MAKES: Final = 0o100 | 0o20000000
+_SETUID: Final = 0o6000
 RECORDED: Final = (
     "open", "openat", "openat2", "creat", "execve", "execveat", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat",
     "rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "truncate", "mknod", "mknodat",
-    "chmod", "fchmodat", "connect",
+    "chmod", "fchmodat", "connect", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2",
+    "readlink", "readlinkat", "chdir",
 )  # fmt: skip
 _OWNERS: Final = {"fcntl": (8, 10, 15), "ioctl": (0x8901, 0x8902)}
 """Requests that have the kernel send a signal to somebody: F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP."""
@@ -89,25 +97,31 @@ def compile_filter(machine: str, net: Net, *, lacks: Collection[Lack] = ()) -> b
     table = numbers(machine)
     allowed = ALLOWED - (_METADATA if "files" in lacks else frozenset())
     allowed -= _SIGNALS if "signals" in lacks else frozenset()
-    judged = {*_JUDGED, *((*_OF_ONESELF, *_OWNERS) if "processes" in lacks else ())}
+    judged = {*_JUDGED, *(name for name in (*_MODES, *_MAKING) if name in table and name in allowed)}
+    judged |= {*((*_OF_ONESELF, *_OWNERS) if "processes" in lacks else ())}
     judged |= {"kill"} if "signals" in lacks else set()
     program = Program()
     _check_machine(program, machine)
     labels = dict.fromkeys(table.values(), "forbidden")
     labels |= {table[name]: "allowed" for name in allowed if name in table}
     labels |= {table[name]: name for name in judged}
-    labels[table["clone3"]] = "unknown"  # its flags lie in memory where no filter sees them; libc falls back to clone
+    for name in ("clone3", "openat2"):  # their arguments lie in memory where no filter sees them; others do as well
+        labels[table[name]] = "unknown"
     search(program, labels, "unknown")
     _judge_clone(program)
     _judge_requests(program, "ioctl", (*_TERMINAL_INPUT, *(_OWNERS["ioctl"] if "processes" in lacks else ())))
     if "signals" in lacks:
-        _judge_own(program, "kill", (0,))
+        _judge_own(program, "kill", {0: 0})
     if "processes" in lacks:
         _judge_requests(program, "fcntl", _OWNERS["fcntl"])
         for name, arguments in _OF_ONESELF.items():
             _judge_own(program, name, arguments)
     _judge_personality(program)
-    _judge_own(program, "prlimit64", (0,))
+    _judge_own(program, "prlimit64", {0: 0})
+    for name in sorted(judged & _MODES.keys()):
+        _judge_mode(program, name, _MODES[name])
+    for name in sorted(judged & _MAKING.keys()):
+        _judge_mode(program, name, _MAKING[name][1], flags=_MAKING[name][0])
     _judge_sockets(program, net)
     for name, verdict in (("allowed", ALLOW), ("forbidden", refuse(errno.EPERM)), ("unknown", refuse(errno.ENOSYS))):
         program.label(name)
@@ -142,7 +156,7 @@ def _check_machine(program: Program, machine: str) -> None:
 def _judge_clone(program: Program) -> None:
     program.label("clone")
     program.load(argument(0))
-    program.if_any_bit(_NEW_NAMESPACES, "no clone")
+    program.if_any_bit(_NOT_CLONED, "no clone")
     program.answer(ALLOW)
     program.label("no clone")
     program.answer(refuse(errno.EPERM))
@@ -170,24 +184,47 @@ def _judge_personality(program: Program) -> None:
     program.answer(ALLOW)
 
 
-def _judge_own(program: Program, name: str, zeros: Collection[int]) -> None:
+def _judge_own(program: Program, name: str, values: Mapping[int, int]) -> None:
     """Of the caller alone: that of others, Glee's own process in the jail among them, is not its business."""
     program.label(name)
-    for number in zeros:
+    for number, value in values.items():
         program.load(argument(number))
-        program.if_equal(0, None, f"no {name}")
+        program.if_equal(value, None, f"no {name}")
+    program.answer(ALLOW)
+    program.label(f"no {name}")
+    program.answer(refuse(errno.EPERM))
+
+
+def _judge_mode(program: Program, name: str, mode: int, flags: int | None = None) -> None:
+    """No file that makes whoever runs it its owner: outside the jail it would."""
+    program.label(name)
+    if flags is not None:
+        program.load(argument(flags))
+        program.if_any_bit(_MAKES, None, f"any {name}")
+    program.load(argument(mode))
+    program.if_any_bit(_SETUID, f"no {name}")
+    program.label(f"any {name}")
     program.answer(ALLOW)
     program.label(f"no {name}")
     program.answer(refuse(errno.EPERM))
 
 
 def _judge_sockets(program: Program, net: Net) -> None:
-    """Pairs are for talking to oneself. A Unix socket leads out of most namespaces, so there is none."""
+    """Pairs are for talking to oneself. A Unix socket leads out of most namespaces, so there is none.
+
+    One of a pair of datagram sockets could be turned to any other, so pairs are connected ones.
+    """
     program.label("socketpair")
     program.load(argument(0))
     program.if_equal(socket.AF_UNIX, "pair")
     program.answer(refuse(errno.EAFNOSUPPORT))
     program.label("pair")
+    program.load(argument(1))
+    program.mask(_SOCKET_TYPE)
+    program.if_equal(socket.SOCK_STREAM, "connected pair")
+    program.if_equal(socket.SOCK_SEQPACKET, "connected pair")
+    program.answer(refuse(errno.EPERM))
+    program.label("connected pair")
     program.answer(ALLOW)
     program.label("socket")
     program.load(argument(0))

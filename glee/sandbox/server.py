@@ -14,6 +14,7 @@ import contextlib
 import gc
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -39,7 +40,8 @@ class Server:
     def __init__(self, control: socket.socket, folder: str) -> None:
         self._control = control
         self._folder = folder
-        self._profiles: dict[str, Profile | str] = {}
+        self._plans: dict[str, list[Step]] = {}
+        self._profiles: dict[str, Profile] = {}
         self._id_maps: dict[tuple[int, int], int] = {}
         self._layers: set[str] = set()
         self._faults: dict[str, str] = {}
@@ -145,8 +147,10 @@ class Server:
         if not data:
             return False
         word, (key, *name) = data[:1], data[1:].decode().split()
+        if word in (b"P", b"J") and not files:
+            return True  # no descriptor was left for it; whoever waits sees its end of the line close
         if word == b"P":
-            self._profiles[key] = self._load(key, files[0])
+            self._load(key, files[0])
         elif word == b"J":
             self._make_jail(key, name[0], socket.socket(fileno=files.pop()))
         elif word == b"D":
@@ -172,17 +176,21 @@ class Server:
             time.sleep(0.005)
         self._groups.close()
 
-    def _load(self, key: str, file: int) -> Profile | str:
-        """The profile, or why there is none."""
+    def _load(self, key: str, file: int) -> None:
         with open(file, "rb", closefd=False) as stream:
-            steps = list(decode_steps(stream.read()))
-        try:
-            folder = f"{self._folder}/{key}"
+            self._plans[key] = list(decode_steps(stream.read()))
+
+    def _get_profile(self, key: str) -> Profile:
+        """Made when it is first needed. What failed is tried again: the reason may be gone."""
+        if key not in self._profiles:
+            if key not in self._plans:
+                raise OSError("its profile was not loaded")
+            steps = self._plans[key]
             if self._is_root and ("layer", "mount") not in steps:
                 _in_child(lambda: self._check_reach(steps))
-            return Profile(folder, steps, id_map=self._find_id_map, empty_network=self._empty_network)
-        except OSError as error:
-            return str(error)
+            folder = f"{self._folder}/{key}"
+            self._profiles[key] = Profile(folder, steps, id_map=self._find_id_map, empty_network=self._empty_network)
+        return self._profiles[key]
 
     def _check_reach(self, steps: Sequence[Step]) -> None:
         """Without mounts nothing can be shown to the run's identity as its own, so it must have the rights itself."""
@@ -198,8 +206,9 @@ class Server:
                 )
 
     def _forget(self, key: str) -> None:
+        self._plans.pop(key, None)
         profile = self._profiles.pop(key, None)
-        if isinstance(profile, Profile):
+        if profile is not None:
             profile.remove()
 
     def _find_id_map(self, status: os.stat_result) -> int | None:
@@ -212,11 +221,9 @@ class Server:
         return self._id_maps[owner]
 
     def _make_jail(self, key: str, name: str, line: socket.socket) -> None:
-        profile = self._profiles.get(key, "its profile was not loaded")
         group: list[int] = []
         try:
-            if isinstance(profile, str):
-                raise OSError(profile)
+            profile = self._get_profile(key)
             if profile.group is not None and self._groups is not None:
                 group = self._groups.make(name, *profile.group)
             pid = kernel.clone(profile.flags)
@@ -268,6 +275,8 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(control.fileno(), False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     server = Server(control, sys.argv[2])
     server.prepare()
     server.greet()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -46,9 +47,10 @@ def describe(permissions: Permissions, place: Place, *, cwd: Path, needs: Iterab
     read = {path for text in permissions.fs.read if (path := _resolve(text, place)) is not None}
     write = {_resolve_existing(text, place) for text in permissions.fs.write}
     links = {path for path in needs if path.is_symlink()}
-    links |= {link for text in (*permissions.fs.read, *permissions.fs.write) for link in find_links(place.root / text)}
+    links |= _check_links(permissions, place)
     read |= {path for path in needs if not path.is_symlink() and path.exists()}
-    _reserve(write, place)
+    _reserve(write, (*place.guarded, *place.hidden))
+    _reserve(read, place.hidden)
     demoted = {path for path in write if any(path.is_relative_to(guarded) for guarded in place.guarded)}
     read |= demoted
     write -= demoted
@@ -68,10 +70,10 @@ def describe(permissions: Permissions, place: Place, *, cwd: Path, needs: Iterab
     )
 
 
-def _reserve(write: Iterable[Path], place: Place) -> None:
-    """What no run may make must be there before one could: a file can be guarded only if it exists."""
-    for path in (*place.guarded, *place.hidden):
-        if path.exists() or not any(path.is_relative_to(folder) for folder in write):
+def _reserve(granted: Iterable[Path], kept: Iterable[Path]) -> None:
+    """What a run may not make, or may not see, must be there before it could be: only what exists can be covered."""
+    for path in kept:
+        if path.exists() or not any(path.is_relative_to(folder) for folder in granted):
             continue
         try:
             if path.suffix:
@@ -80,7 +82,25 @@ def _reserve(write: Iterable[Path], place: Place) -> None:
             else:
                 path.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
+            if error.errno == errno.EROFS:  # then it cannot appear either
+                continue
             raise SandboxUnavailable(f"{path} cannot be kept from the tool: {error.strerror}") from error
+
+
+def _check_links(permissions: Permissions, place: Place) -> set[Path]:
+    """The links that grants lead through. Where they lead must be granted too, since a tool could plant a link."""
+    links: set[Path] = set()
+    for granted in (permissions.fs.write, (*permissions.fs.read, *permissions.fs.write)):
+        found = {text: find_links(place.root / text) for text in granted}
+        plain = [(place.root / text).resolve() for text in granted if not found[text]]
+        for text in (text for text in granted if found[text]):
+            real = (place.root / text).resolve()
+            if real.exists() and not any(real.is_relative_to(folder) for folder in plain):
+                raise SandboxUnavailable(
+                    f"{text} is a link, or lies behind one, and leads to {real}; name that path in the manifest too"
+                )
+            links |= found[text]
+    return links
 
 
 def _network(permissions: Permissions) -> Network:

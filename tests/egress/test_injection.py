@@ -88,8 +88,23 @@ def test_another_host_gets_a_meaningless_word(jail: Jail, secure_server: Server,
     answer = jail.get(f"/to/{host}/?k={PLACEHOLDER}", f"X-Token: {PLACEHOLDER}", "Accept-Encoding: gzip")
 
     assert (secure_server.last.target, secure_server.last.header("x-token")) == (f"/?k={PLACEHOLDER}", PLACEHOLDER)
-    assert secure_server.last.header("accept-encoding") == "gzip"
+    assert secure_server.last.header("accept-encoding") == ("gzip" if host == "two.example" else "identity")
     assert VALUE not in answer.body.decode()
+
+
+@pytest.mark.parametrize("asked", ["one.example:443", "one.example:8443"])
+def test_there_is_no_tunnel_to_a_host_that_has_a_secret(jail: Jail, secure_server: Server, asked: str) -> None:
+    answer = jail.ask(f"CONNECT {asked} HTTP/1.1\r\nHost: a\r\n\r\n")
+
+    assert (answer.status, secure_server.connections) == (403, 0)
+    assert b"GLEE_URL_" in answer.body
+
+
+def test_what_the_host_was_told_by_tls_does_not_come_back_in_the_clear(server: Server, make_proxy: MakeProxy) -> None:
+    server.answer("/", VALUE)
+    jail = Jail(make_proxy(resolve={"one.example": server.address}), ["one.example"], [secret()])
+
+    assert jail.get("http://one.example/").body == PLACEHOLDER.encode()
 
 
 def test_nothing_is_put_into_a_request_in_the_clear(server: Server, make_proxy: MakeProxy) -> None:

@@ -254,3 +254,11 @@ def test_closing_the_gate_ends_a_tunnel_on_both_sides(make_far: MakeFar, make_pr
 
     listening.far.wait()
     assert listening.heard[0] in (b"", b"begun")
+
+
+def test_there_is_no_tunnel_to_port_80_where_any_host_could_be_named(server: Server, make_proxy: MakeProxy) -> None:
+    jail = Jail(make_proxy(resolve={"one.example": server.address}), ["one.example"])
+
+    answer = jail.ask("CONNECT one.example:80 HTTP/1.1\r\nHost: a\r\n\r\n")
+
+    assert (answer.status, server.connections) == (403, 0)

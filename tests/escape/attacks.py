@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -55,6 +56,9 @@ WRITING = {
     "the project": "open(PROJECT + '/new', 'w')",
     "the tool itself": "open(os.path.join(PROJECT, '.glee/tools/attack/tool.yml'), 'a')",
     "its own module": "open(os.path.join(PROJECT, 'attack.py'), 'a')",
+    "a file that makes others its owner": "os.chmod(open(TMP + '/s', 'w').name, 0o4755)",
+    "one that is made so": "os.open(TMP + '/s2', os.O_CREAT | os.O_WRONLY, 0o6755)",
+    "one that is made so without a name": "os.mknod(TMP + '/s3', 0o104755)",
     "a mode": "os.chmod(OUTSIDE + '/secret', 0o777)",
     "a time": "os.utime(OUTSIDE + '/secret')",
     "an attribute": "os.setxattr(OUTSIDE + '/secret', 'user.x', b'x')",
@@ -79,6 +83,7 @@ NETWORK = {
     "a container engine": "socket.socket(socket.AF_UNIX).connect('/var/run/docker.sock')",
     "an agent for keys": "socket.socket(socket.AF_UNIX).connect(os.environ.get('SSH_AUTH_SOCK', '/run/agent'))",
     "Bluetooth": "socket.socket(31, socket.SOCK_RAW, 1)",
+    "a socket with a path, by one of a pair": "socket.socketpair(1, 2)[0].sendto(b'x', OUTSIDE + '/datagrams')",
     "a server of its own": "socket.create_server(('127.0.0.1', 0))",
     "several paths": "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)",
 }
@@ -106,6 +111,7 @@ CALLS = {
     "pivot_root": "call('pivot_root', b'/tmp', b'/tmp')",
     "chroot": "os.chroot('/tmp')",
     "unshare": "call('unshare', 0x10000000)",
+    "a child for its parent": "call('clone', 0x8000 | 17, 0, 0, 0, 0) or os._exit(0)",
     "clone into a namespace": "call('clone', 0x10000000 | 17, 0, 0, 0, 0) or os._exit(0)",
     "clone3": "call('clone3', 0, 0)",
     "setns": "call('setns', 0, 0)",
@@ -242,6 +248,9 @@ def _build(base: Path, opened: contextlib.ExitStack) -> Project:
         listener = opened.enter_context(socket.socket(socket.AF_UNIX))
         listener.bind(address)
         listener.listen()
+    datagrams = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    datagrams.bind(str(outside / "datagrams"))
+    (outside / "datagrams").chmod(0o777)
     program = PROGRAM.format(
         python=_find_python(),
         numbers=numbers(machine() or "x86_64"),
@@ -266,11 +275,11 @@ def _find_python() -> str:
 def is_held(result: Result) -> bool:
     """It said so itself, or the kernel ended it."""
     if result.error is not None:
-        return result.error.code == "exit_code"
+        return result.error.details.get("exit_code") == 128 + signal.SIGSYS
     return str(result.output).startswith("held: ")
 
 
 def _check_outside(outside: Path) -> None:
     assert (outside / "secret").read_text() == "a secret of the host"
-    assert sorted(path.name for path in outside.iterdir()) == ["secret", "socket"]
+    assert sorted(path.name for path in outside.iterdir()) == ["datagrams", "secret", "socket"]
     assert (outside / "secret").stat().st_mode & 0o777 == 0o644

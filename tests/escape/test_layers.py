@@ -69,14 +69,22 @@ FILES = {
     for name in (
         "a file outside", "a file outside by a relative path", "the users", "the project", "Glee's settings",
         "a link to it", "through the root of a process", "what is known of it", "the machine's settings", "devices",
-        "a file outside by openat2", "a file outside by its parent's parent", "the host's time and again",
+        "a file outside by its parent's parent", "the host's time and again",
     )
 }  # fmt: skip
+FILTERED = {
+    "writing: a file that makes others its owner",
+    "writing: one that is made so",
+    "writing: one that is made so without a name",
+    "calls: a child for its parent",
+}
 ALONE = {
     "landlock": (
         frozenset({"landlock"}),
         FAMILIES
         | CALLS
+        | FILTERED
+        | {"network: a socket with a path, by one of a pair"}
         | {"reading: what is known of it", "network: a datagram to it", "network: a name server"}
         | {"processes: a signal through a file"},
     ),
@@ -85,6 +93,7 @@ ALONE = {
         NAMESPACES,
         FAMILIES
         | CALLS
+        | FILTERED
         | {"processes: the limits of process one", "network: a server of its own", "calls: message queues"},
     ),
 }

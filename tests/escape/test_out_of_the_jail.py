@@ -161,7 +161,7 @@ def test_a_grant_that_is_a_link_is_there_as_a_link(project: Project) -> None:
     project.write("data/real/x", "through a link")
     (project.root / "link.txt").symlink_to("data/real/x")
     (project.root / "folder").symlink_to("data/real")
-    project.add_command("work", "cat link.txt folder/x", permissions={"fs": {"read": ["link.txt", "folder"]}})
+    project.add_command("work", "cat link.txt folder/x", permissions={"fs": {"read": ["link.txt", "folder", "data"]}})
 
     with project.open() as engine:
         assert engine.call_sync("work").output == "through a link" * 2

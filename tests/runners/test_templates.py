@@ -64,7 +64,6 @@ POISON = {
     "a file in /tmp": ("open('/tmp/poison', 'w').write('x')", "os.path.exists('/tmp/poison')", False),
     "a file in HOME": ("open(os.environ['HOME'] + '/.p', 'w').write('x')", "os.listdir(os.environ['HOME'])", []),
     "a process": ("subprocess.Popen(['sleep', '1000'])", "subprocess.getoutput('pgrep -c sleep')", "0"),
-    "a session": ("os.setsid() if os.getpid() != os.getsid(0) else None", "os.getsid(0) == os.getpid()", False),
     "shared memory": ("shared_memory.SharedMemory('poison', True, 64)", "os.listdir('/dev/shm') == []", True),
     "a signal handler": ("signal.signal(10, print)", "signal.getsignal(10) == signal.SIG_DFL", True),
     "a limit": ("resource.setrlimit(7, (64, 64))", "resource.getrlimit(7)[0]", 1024),

@@ -43,7 +43,7 @@ def judge(program: bytes, architecture: int, number: int, *arguments: int) -> in
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_system_call_gets_the_verdict_of_its_name(machine: str, net: Net) -> None:
     program, table = compile_filter(machine, net), numbers(machine)
-    judged = {"clone", "ioctl", "personality", "prlimit64", "socketpair", "socket", "clone3"}
+    judged = {"clone", "ioctl", "personality", "prlimit64", "socketpair", "socket", "clone3", "openat2"}
 
     verdicts = {name: judge(program, MACHINES[machine], number) for name, number in table.items() if name not in judged}
 
@@ -83,7 +83,17 @@ def test_the_other_forms_of_a_machine_end_the_process() -> None:
         ("personality", [0x40000], FORBIDDEN),
         ("prlimit64", [0], ALLOW),
         ("prlimit64", [1], FORBIDDEN),
-        ("socketpair", [socket.AF_UNIX], ALLOW),
+        ("socketpair", [socket.AF_UNIX, socket.SOCK_STREAM], ALLOW),
+        ("socketpair", [socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC], ALLOW),
+        ("socketpair", [socket.AF_UNIX, socket.SOCK_DGRAM], FORBIDDEN),
+        ("clone", [0x8000 | 17], FORBIDDEN),
+        ("fchmodat", [0, 0, 0o755], ALLOW),
+        ("fchmodat", [0, 0, 0o4755], FORBIDDEN),
+        ("fchmod", [0, 0o2755], FORBIDDEN),
+        ("openat", [0, 0, 0, 0o4755], ALLOW),
+        ("openat", [0, 0, 0o100, 0o4755], FORBIDDEN),
+        ("openat", [0, 0, 0o20200000, 0o4755], FORBIDDEN),
+        ("mknodat", [0, 0, 0o104755], FORBIDDEN),
         ("socketpair", [socket.AF_INET], NO_FAMILY),
     ],
 )

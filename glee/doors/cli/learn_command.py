@@ -18,7 +18,7 @@ from glee.doors.cli.interruption import end_as_by_ctrl_c
 from glee.doors.cli.parameters import ask_missing, read_arguments
 from glee.doors.cli.person import TerminalApprover
 from glee.doors.cli.project import complete_tool, get_tool, json_option, load_project, near, root_option
-from glee.doors.cli.screen import one_line, print_json, printable, tell_operator
+from glee.doors.cli.screen import one_line, print_json, printable
 from glee.errors import DefinitionError
 from glee.formats.permissions_text import replace_permissions, to_mapping
 from glee.learning.grants import Allowed
@@ -59,7 +59,7 @@ def command(
     tool = get_tool(settings, name)
     allowed = _read_allowed(settings.root, read, write, hosts)
     approver: Approver = Always() if yes else TerminalApprover()
-    learner = Learner(settings, tool, allowed, approver=approver, tell=_tell, tell_operator=tell_operator)
+    learner = Learner(settings, tool, allowed, approver=approver, tell=_tell, tell_operator=lambda _: None)
     learnt = learner.learn(_find_calls(tool, pairs, params))
     _clear()
     change = _Change(tool, learnt)
@@ -110,9 +110,9 @@ class _Change:
         try:
             if tool.origin.source != "project":
                 raise DefinitionError(f"{tool.name} is not defined in a manifest of this project")
-            self._before = self._file.read_text()
+            self._before = self._file.read_bytes().decode()
             self._after = replace_permissions(self._before, learnt.permissions)
-        except (DefinitionError, OSError) as error:
+        except (DefinitionError, OSError, UnicodeDecodeError) as error:
             self.reason = str(error)
 
     @property
@@ -134,7 +134,7 @@ class _Change:
         if self.reason is not None or self._before == self._after:
             return False
         draft = self._file.with_name(f".{self._file.name}.{os.getpid()}.draft")
-        draft.write_text(self._after)
+        draft.write_bytes(self._after.encode())
         draft.chmod(self._file.stat().st_mode)
         draft.replace(self._file)
         return True
@@ -146,6 +146,10 @@ def _report(tool: Tool, learnt: Learnt, change: _Change, *, apply: bool) -> None
     for result in learnt.results:
         if result.error:
             fail(f"{tool.name}: {one_line(result.error.message)}")
+    if not learnt.ok:
+        if apply:
+            warn("not written: the calls do not succeed with what was allowed")
+        return
     if change.reason is not None:
         warn(change.reason)
         print_json({"permissions": to_mapping(learnt.permissions)})
@@ -153,10 +157,8 @@ def _report(tool: Tool, learnt: Learnt, change: _Change, *, apply: bool) -> None
     for line in change.diff or ["the manifest grants exactly what is needed"]:
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
         click.echo(click.style(printable(line), fg=colour))
-    if apply and learnt.ok and change.apply():
+    if apply and change.apply():
         click.echo("written")
-    elif apply and not learnt.ok:
-        warn("not written: the calls do not succeed with what was allowed")
 
 
 def _tell(text: str) -> None:
