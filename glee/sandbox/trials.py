@@ -63,6 +63,7 @@ TRIALS: Final = (
             "send it a datagram": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', UDP))",
             "connect to a Unix socket by its path": "socket.socket(socket.AF_UNIX).connect(SOCKET)",
             "connect to a Unix socket without a path": "socket.socket(socket.AF_UNIX).connect(ABSTRACT)",
+            "make datagram sockets, which reach others": "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
             "open a socket to the hypervisor (vsock)": "socket.socket(socket.AF_VSOCK)",
             "open a socket to the kernel (netlink)": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
             "open a raw socket": "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
