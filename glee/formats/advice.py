@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from glee.definitions.tool import Tool
 from glee.formats.finding import Finding
 
 
-def advise(tool: Tool) -> Iterator[Finding]:
+def advise(tool: Tool, root: Path) -> Iterator[Finding]:
     if tool.kind in ("command", "python") and tool.permissions.network is True:
         yield Finding(
             ("permissions", "network"),
@@ -17,6 +19,15 @@ def advise(tool: Tool) -> Iterator[Finding]:
             "name what it needs: network: {hosts: [api.example.com]}; `glee learn` finds it",
             advice=True,
         )
+    for index, path in enumerate(tool.permissions.fs.read):
+        if tool.kind in ("command", "python") and not os.path.lexists(root / path):
+            yield Finding(
+                ("permissions", "fs", "read", index),
+                "path",
+                f"there is no {path}, so nothing is granted",
+                "make it, or correct it: a pattern or ~ is not understood, a folder grants all that is in it",
+                advice=True,
+            )
     if "/" in (*tool.permissions.fs.read, *tool.permissions.fs.write):
         yield Finding(
             ("permissions", "fs"),

@@ -61,7 +61,7 @@ def lint_manifest(path: Path, *, root: Path, search_path: str, shown: str | None
     reading, document = _read(path, file)
     if reading.tool is None or document is None:
         return reading.problems
-    findings = (*check_surroundings(reading.tool, root, search_path), *advise(reading.tool))
+    findings = (*check_surroundings(reading.tool, root, search_path), *advise(reading.tool, root))
     return tuple(_locate(finding, document, file) for finding in findings)
 
 

@@ -132,6 +132,7 @@ def test_an_example_at_which_a_pattern_gives_up_is_one_problem_among_others(make
         ({"network": True}, ["hosts"]),
         ({"network": {"hosts": ["one.example"]}}, []),
         ({"fs": {"read": ["/"]}}, ["root"]),
+        ({"fs": {"read": ["scripts", "*.txt", "~/x"]}}, ["path", "path"]),
         ({}, []),
     ],
 )
