@@ -91,13 +91,7 @@ class _Server:
     def __init__(self, folder: Path, private: Path, layers: frozenset[str] | None) -> None:
         self._pid = os.getpid()
         self._private = private
-        view = _VIEW if _VIEW.is_dir() else folder / "view"
-        try:
-            (folder / "view").mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise SandboxUnavailable(
-                f"the folder {view}, where jails are built, cannot be made: {error.strerror}; mend what is in its way"
-            ) from error
+        view = _VIEW if _VIEW.is_dir() else _make_folder(folder / "view")
         self._spares: dict[str, list[Spare]] = {}
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         package = Path(__file__).parents[2]
@@ -199,6 +193,17 @@ def _name_private(folder: Path) -> Path:
     return base / f"glee-{os.getpid()}-{os.urandom(8).hex()}"
 
 
+def _make_folder(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise SandboxUnavailable(
+            f"the folder {folder}, which jails need, cannot be made: {error.strerror}; mend what is in its way, "
+            "or set XDG_STATE_HOME to a folder that Glee may write to"
+        ) from error
+    return folder
+
+
 def _make_private(private: Path, abilities: Abilities) -> None:
     """What an engine that was killed left there goes first."""
     for old in private.parent.glob("glee-*-*"):
@@ -206,7 +211,7 @@ def _make_private(private: Path, abilities: Abilities) -> None:
         with contextlib.suppress(FileNotFoundError):  # another engine was quicker
             if old.lstat().st_uid == os.getuid() and pid.isdigit() and not Path("/proc", pid).exists():
                 shutil.rmtree(old, ignore_errors=True)
-    private.mkdir(mode=0o700, exist_ok=True)
+    _make_folder(private)
     if abilities.uid != os.getuid():
         private.chmod(0o1733)  # its runs may make and remove what is theirs, and see no other's
 

@@ -242,7 +242,7 @@ def worlds() -> list[Path]:
 
 
 def _find_worlds() -> Iterator[Path]:
-    for folder in Path("/tmp").glob("glee-*"):
+    for folder in Path("/tmp").glob("glee-doctor-*"):
         with contextlib.suppress(OSError):
             if folder.stat().st_uid in (os.getuid(), 64_999):
                 yield folder
