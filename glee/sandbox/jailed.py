@@ -14,11 +14,11 @@ The socket is also the lifeline: when the engine lets go of its end, or dies, pr
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import time
@@ -26,13 +26,17 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NoReturn
 
 from glee.sandbox import kernel, landlock, namespaces
+from glee.sandbox.leftovers import remove_tree
 from glee.sandbox.offspring import end_offspring
 from glee.sandbox.profile import Profile
 
 REQUEST_BYTES: Final = 60_000
 """A request over this comes in a file."""
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Over this the kernel would not start a program."""
 _FILES: Final = {resource.RLIMIT_NOFILE}
-_STREAMS: Final = 4
+_STREAMS: Final = (3, 4)
+"""How many a request brings: the standard ones, and perhaps a channel."""
 _SOCKET: Final = 4
 """The descriptor of the socket in the run: after the three standard streams and the channel."""
 
@@ -59,7 +63,7 @@ def keep(profile: Profile, line: socket.socket, name: str, group: Sequence[int] 
         _settle(profile)
     except BaseException as error:
         _give_up(line, error)
-    _wait(line, run, alarm, own)
+    _wait(line, run, alarm, own, profile.proc)
 
 
 def _make_folders(profile: Profile, own: str) -> None:
@@ -87,7 +91,7 @@ def _settle(profile: Profile) -> None:
     kernel.set_dumpable(False)
 
 
-def _wait(line: socket.socket, run: int, alarm: int, own: str | None) -> NoReturn:
+def _wait(line: socket.socket, run: int, alarm: int, own: str | None, proc: int) -> NoReturn:
     """Reaps whatever ends; stops when the run has, or when nobody holds the other end of the line."""
     status = 128 + signal.SIGKILL
     watch = select.poll()
@@ -100,15 +104,15 @@ def _wait(line: socket.socket, run: int, alarm: int, own: str | None) -> NoRetur
             break
         os.read(alarm, 512)
         over, status = _reap(run, status)
-    status = _end_all(run, status)
+    status = _end_all(run, status, proc)
     if own is not None:
-        shutil.rmtree(own, ignore_errors=True)
+        remove_tree(own)
     with contextlib.suppress(OSError):
         line.send(b"X%d" % status)
     os._exit(0)
 
 
-def _end_all(run: int, status: int) -> int:
+def _end_all(run: int, status: int, proc: int) -> int:
     """Ends every process of the jail but this one, and returns the run's status.
 
     Again and again: a run that still has another identity, in the midst of being set up, cannot be killed yet.
@@ -118,7 +122,7 @@ def _end_all(run: int, status: int) -> int:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(-1, signal.SIGKILL)
         else:  # the same call would end all that the user runs
-            end_offspring()
+            end_offspring(proc)
         try:
             ended, how = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
@@ -190,7 +194,7 @@ def lock(profile: Profile, own: str | None = None) -> None:
     if profile.own_user:
         namespaces.enter_user(os.getuid(), os.getgid(), profile.proc)
     _limit(profile, profile.limits.keys() - _FILES)  # not before: the new namespace would have all runs share them
-    if own is not None:
+    if not profile.flags & kernel.NEW_PIDS:
         kernel.set_parent_death(signal.SIGKILL)
     kernel.forbid_new_privileges()
     if profile.ruleset is not None:
@@ -209,19 +213,34 @@ def _limit(profile: Profile, limits: Iterable[int]) -> None:
 
 
 def _receive(line: socket.socket) -> tuple[str, str, list[str], dict[str, str]]:
-    data, files, _, _ = socket.recv_fds(line, REQUEST_BYTES + 1, _STREAMS + 1)
+    data, files, flags, _ = socket.recv_fds(line, REQUEST_BYTES + 1, _STREAMS[-1] + 1)
     if not data:
-        os._exit(0)
+        os._exit(125)  # nobody will ask any more
+    if flags & socket.MSG_TRUNC or (data == b"M" and not files):
+        raise ValueError("the request cannot be read")
     if data == b"M":
+        if os.fstat(files[-1]).st_size > MOST_BYTES:
+            line.send(b"F%d" % errno.E2BIG)
+            os._exit(127)
         data = _read_all(files.pop())
+    if len(files) not in _STREAMS:
+        raise ValueError("a request brings three streams, or four")
     for number, file in enumerate(files):
         os.dup2(file, number, inheritable=True)
     for file in files:
         if file >= len(files):  # one that already had the number of a stream is that stream now
             os.close(file)
-    program, cwd, count, *rest = data.decode("utf-8", "surrogateescape").split("\0")
-    argv, variables = rest[: int(count)], rest[int(count) :]
-    return program, cwd, argv, dict(variable.split("=", 1) for variable in variables)
+    return _split(data)
+
+
+def _split(data: bytes) -> tuple[str, str, list[str], dict[str, str]]:
+    """PROGRAM, CWD, COUNT, as many arguments, then variables, with a zero byte between each two."""
+    words = data.decode("utf-8", "surrogateescape").split("\0")
+    count = int(words[2]) if len(words) > 3 and words[2].isdecimal() else 0
+    argv, variables = words[3 : 3 + count], words[3 + count :]
+    if not 0 < count <= len(words) - 3 or not all("=" in variable for variable in variables):
+        raise ValueError("the request cannot be read")
+    return words[0], words[1], argv, dict(variable.split("=", 1) for variable in variables)
 
 
 def _read_all(file: int) -> bytes:

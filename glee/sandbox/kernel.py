@@ -126,7 +126,10 @@ def unmount(path: str) -> None:
 def open_path(path: str, root: int | None = None) -> int:
     """A descriptor of a path that leads through no symbolic link, so that nobody swaps one in meanwhile."""
     how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, _NO_SYMLINKS | _NO_MAGIC_LINKS)
-    return call("openat2", _AT_FDCWD if root is None else root, os.fsencode(path), how, len(how))
+    try:
+        return call("openat2", _AT_FDCWD if root is None else root, os.fsencode(path), how, len(how))
+    except OSError as error:
+        raise OSError(error.errno, os.strerror(error.errno or 0), path) from None
 
 
 def close_from(first: int) -> None:

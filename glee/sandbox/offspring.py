@@ -10,19 +10,19 @@ from typing import Final
 _PASSES: Final = 100
 
 
-def end_offspring() -> None:
-    """Kills every process below this one, which must be the one that orphans go to.
+def end_offspring(proc: int) -> None:
+    """Kills every process below this one, which must be the one that orphans go to; `proc` is the machine's /proc.
 
     They are stopped first, again and again until none is new: what is stopped starts no other.
     """
     seen: set[int] = set()
     for _ in range(_PASSES):
-        found = _find_offspring(os.getpid())
+        found = _find_offspring(proc, os.getpid())
         if found <= seen:
             break
         seen |= found
         _signal(found, signal.SIGSTOP)
-    _signal(_find_offspring(os.getpid()), signal.SIGKILL)
+    _signal(_find_offspring(proc, os.getpid()), signal.SIGKILL)
 
 
 def _signal(pids: set[int], number: int) -> None:
@@ -31,11 +31,11 @@ def _signal(pids: set[int], number: int) -> None:
             os.kill(pid, number)
 
 
-def _find_offspring(ancestor: int) -> set[int]:
+def _find_offspring(proc: int, ancestor: int) -> set[int]:
     children: dict[int, list[int]] = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for name in filter(str.isdigit, os.listdir(proc)):
         with contextlib.suppress(OSError):
-            children.setdefault(_read_parent(name), []).append(int(name))
+            children.setdefault(_read_parent(proc, name), []).append(int(name))
     found: set[int] = set()
     waiting = [ancestor]
     while waiting:
@@ -46,9 +46,9 @@ def _find_offspring(ancestor: int) -> set[int]:
     return found
 
 
-def _read_parent(pid: str) -> int:
+def _read_parent(proc: int, pid: str) -> int:
     """The name of a program may hold anything, so the fields are counted from its end."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
+    with open(os.open(f"{pid}/stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc), "rb") as file:
         return int(file.read().rpartition(b")")[2].split()[1])
 
 

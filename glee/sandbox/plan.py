@@ -6,11 +6,14 @@ zero byte, so that the smallest of programs can read them too.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 Step = tuple[str, ...]
 
+PLAN_BYTES: Final = 16 * 1024 * 1024
+"""A plan that is larger is refused."""
 ARITY: Final = {
     "layer": 1,
     "user": 2,
@@ -71,6 +74,14 @@ def encode_steps(steps: Iterable[Step]) -> bytes:
 
 
 def decode_steps(data: bytes) -> Iterator[Step]:
+    """Raises ValueError for what no engine writes."""
+    if len(data) > PLAN_BYTES:
+        raise ValueError("the plan is too large")
     words = iter(data.decode("utf-8", "surrogateescape").split("\0")[:-1])
     for word in words:
-        yield (word, *(next(words) for _ in range(ARITY[word])))
+        if word not in ARITY:
+            raise ValueError(f"the step {word[:40]} is not known")
+        step = (word, *itertools.islice(words, ARITY[word]))
+        if len(step) <= ARITY[word]:
+            raise ValueError(f"the step {word} takes {ARITY[word]} arguments")
+        yield step

@@ -26,7 +26,7 @@ from typing import Final
 from glee.sandbox import jailed, kernel, landlock, namespaces, rights
 from glee.sandbox.groups import Groups, find_groups
 from glee.sandbox.offspring import count_threads
-from glee.sandbox.plan import Step, decode_steps
+from glee.sandbox.plan import PLAN_BYTES, Step, decode_steps
 from glee.sandbox.profile import Profile
 from glee.sandbox.syscalls import machine
 
@@ -40,7 +40,8 @@ class Server:
     def __init__(self, control: socket.socket, folder: str) -> None:
         self._control = control
         self._folder = folder
-        self._plans: dict[str, list[Step]] = {}
+        self._plans: dict[str, list[Step] | str] = {}
+        """As steps, or why they could not be read."""
         self._profiles: dict[str, Profile] = {}
         self._id_maps: dict[tuple[int, int], int] = {}
         self._layers: set[str] = set()
@@ -177,15 +178,20 @@ class Server:
         self._groups.close()
 
     def _load(self, key: str, file: int) -> None:
-        with open(file, "rb", closefd=False) as stream:
-            self._plans[key] = list(decode_steps(stream.read()))
+        """What cannot be read is kept as the reason why."""
+        self._forget(key)
+        try:
+            with open(file, "rb", closefd=False) as stream:
+                self._plans[key] = list(decode_steps(stream.read(PLAN_BYTES + 1)))
+        except (OSError, ValueError) as error:
+            self._plans[key] = str(error)
 
     def _get_profile(self, key: str) -> Profile:
         """Made when it is first needed. What failed is tried again: the reason may be gone."""
         if key not in self._profiles:
-            if key not in self._plans:
-                raise OSError("its profile was not loaded")
-            steps = self._plans[key]
+            steps = self._plans.get(key, "its profile was not loaded")
+            if isinstance(steps, str):
+                raise ValueError(steps)
             if self._is_root and ("layer", "mount") not in steps:
                 _in_child(lambda: self._check_reach(steps))
             folder = f"{self._folder}/{key}"
@@ -233,7 +239,7 @@ class Server:
                 jailed.keep(profile, line, name, group)
             if group:
                 self._running[pid] = name
-        except OSError as error:
+        except (OSError, ValueError) as error:
             with contextlib.suppress(OSError):
                 line.send(b"E" + str(error).encode("utf-8", "replace")[:1000])
         for file in group:

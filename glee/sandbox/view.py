@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from glee.sandbox import kernel
@@ -38,18 +38,22 @@ class View:
         self._each = [step for step in steps if step[0] in ("fresh", "processes")]
         self._folders = [step[1] for step in steps if step[0] == "folder"]
         self._links = [step[1:] for step in steps if step[0] == "link"]
-        self._make_file_system(self._root)
-        if self._late:
-            self._make_file_system(self._beside)
         try:
-            for step in steps:
-                self._prepare(step)
-            for step in steps:
-                if step[0] in ("bind", "mask"):
-                    self._fill(step, id_map)
+            with _usual_modes():
+                self._build(steps, id_map)
         except BaseException:
             self.remove()
             raise
+
+    def _build(self, steps: Sequence[Step], id_map: IdMap) -> None:
+        self._make_file_system(self._root)
+        if self._late:
+            self._make_file_system(self._beside)
+        for step in steps:
+            self._prepare(step)
+        for step in steps:
+            if step[0] in ("bind", "mask"):
+                self._fill(step, id_map)
         kernel.set_mount_at(self._root, kernel.READ_ONLY | kernel.NO_SETUID | kernel.NO_DEVICES)
 
     def _make_file_system(self, folder: str) -> None:
@@ -120,20 +124,24 @@ class View:
             else:
                 flags = _NO_SETUID_NO_DEVICES | _NO_EXEC
                 kernel.mount("proc", self._root + step[1], "proc", flags, "subset=pid")
-        for path in filter(self._is_each, self._folders):
-            self._make_folders(path)
-        for target, path in self._links:
-            if self._is_each(path):
-                self._make_folders(os.path.dirname(path))
-                os.symlink(target, self._root + path)
-        for _, kind, path in self._late:
-            target = self._root + path
-            self._make_folders(path if kind == "folder" else os.path.dirname(path))
-            if kind == "file":
-                _touch(target)
-            tree = kernel.clone_mount(kernel.open_path(self._beside + path))
-            kernel.attach_mount(tree, kernel.open_path(target))
+        with _usual_modes():
+            for path in filter(self._is_each, self._folders):
+                self._make_folders(path)
+            for target, path in self._links:
+                if self._is_each(path):
+                    self._make_folders(os.path.dirname(path))
+                    os.symlink(target, self._root + path)
+            for _, kind, path in self._late:
+                self._attach(kind, path)
         kernel.change_root(self._root)
+
+    def _attach(self, kind: str, path: str) -> None:
+        target = self._root + path
+        self._make_folders(path if kind == "folder" else os.path.dirname(path))
+        if kind == "file":
+            _touch(target)
+        tree = kernel.clone_mount(kernel.open_path(self._beside + path))
+        kernel.attach_mount(tree, kernel.open_path(target))
 
     def _make_folders(self, path: str) -> None:
         """On the way to something that was granted; nothing can be written to them."""
@@ -149,6 +157,16 @@ class View:
                 kernel.unmount(folder)
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
+
+
+@contextlib.contextmanager
+def _usual_modes() -> Iterator[None]:
+    """What is made here can be entered by the run, whatever the engine's umask is."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _touch(path: str) -> None:

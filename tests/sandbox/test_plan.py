@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glee.sandbox.plan import ARITY, decode_steps, encode_steps
+from glee.sandbox.plan import ARITY, PLAN_BYTES, decode_steps, encode_steps
 
 words = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=20)
 steps = st.sampled_from(sorted(ARITY)).flatmap(lambda name: st.tuples(st.just(name), *[words] * ARITY[name]))
@@ -25,3 +25,16 @@ def test_a_path_that_is_not_utf8_is_kept() -> None:
 def test_a_step_that_would_be_read_as_another_is_refused(step: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=r"arguments|zero byte"):
         encode_steps([step])
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"nonsense\0/\0", "the step nonsense is not known"),
+        (b"stamp\0x\0bind\0r\0", "the step bind takes 3 arguments"),
+        (b"x" * (PLAN_BYTES + 1), "the plan is too large"),
+    ],
+)
+def test_what_no_engine_writes_is_not_read(data: bytes, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        list(decode_steps(data))
