@@ -44,6 +44,7 @@ class JailedProcess:
             raise NotADirectoryError(cwd)
         spare = self._jail.take()
         self._line = spare.line
+        self._is_ready = spare.is_ready
         self.exit_file = self._line.fileno()
         if self._way_out is not None:
             env = {**env, **self._way_out.environment}

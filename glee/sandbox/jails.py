@@ -82,7 +82,7 @@ class Jails:
         With `forks`, for a template that many runs are forked from, one after the other.
         """
         known = self._known.get((tool, program, forks))
-        if known is not None and known.stamp == _stamp(path for path, _ in known.stamp):
+        if known is not None and all(_identify(path) == identity for path, identity in known.stamp):
             return known.jail
         abilities = self._launcher.abilities()
         own = [Path(tool.origin.folder).resolve()] if tool.origin.folder else []

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import select
-import shutil
 import socket
 import subprocess
 import sys
@@ -21,6 +19,7 @@ from msgspec import Struct
 
 from glee.errors import SandboxUnavailable
 from glee.sandbox.compile import Abilities
+from glee.sandbox.leftovers import remove_tree
 from glee.sandbox.offspring import count_threads
 
 SPARES: Final = 2
@@ -32,6 +31,7 @@ _VIEW: Final = Path("/dev/shm")
 _PATIENCE: Final = 10.0
 _INLINE: Final = 60_000
 _START: Final = "import sys; sys.path.append(sys.argv.pop(1)); from glee.sandbox.server import main; main()"
+_PYTHON: Final = (sys.executable, "-I", "-S", "-X", "utf8", "-c", _START, str(Path(__file__).parents[2]))
 
 
 class Spare(Struct, frozen=True):
@@ -39,6 +39,13 @@ class Spare(Struct, frozen=True):
 
     line: socket.socket
     name: str
+    is_ready: bool = False
+    """True if it has said so, and that was heard."""
+
+
+class _Profile(Struct, frozen=True):
+    key: str
+    spares: list[Spare]
 
 
 class Launcher:
@@ -74,7 +81,7 @@ class Launcher:
     def _get_server(self) -> _Server:
         if self._server is None or not self._server.is_alive():
             self._end_server()
-            self._server = _Server(self._folder, self.private, self._wanted)
+            self._server = _Server(_PYTHON, self._folder, self.private, self._wanted)
         return self._server
 
     def _end_server(self) -> None:
@@ -88,17 +95,20 @@ class Launcher:
 
 
 class _Server:
-    def __init__(self, folder: Path, private: Path, layers: frozenset[str] | None) -> None:
+    def __init__(self, program: Sequence[str], folder: Path, private: Path, layers: frozenset[str] | None) -> None:
         self._pid = os.getpid()
         self._private = private
         view = _VIEW if _VIEW.is_dir() else _make_folder(folder / "view")
-        self._spares: dict[str, list[Spare]] = {}
+        self._profiles: dict[bytes, _Profile] = {}
+        """By their plans, of which Python computes the hash only once."""
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        package = Path(__file__).parents[2]
-        argv = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _START, str(package), str(theirs.fileno()), str(view)]
         try:
             self._process = subprocess.Popen(
-                argv, env={}, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, start_new_session=True
+                [*program, str(theirs.fileno()), str(view)],
+                env={},
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
             )
         except OSError as error:
             self._control.close()
@@ -112,6 +122,7 @@ class _Server:
         try:
             abilities = msgspec.json.decode(self._control.recv(65_536), type=Abilities)
         except (OSError, msgspec.DecodeError) as error:
+            self._process.kill()
             self.close()
             raise SandboxUnavailable("the fork server did not start; standard error says why") from error
         if layers is not None:
@@ -126,27 +137,30 @@ class _Server:
         return self._pid == os.getpid() and self._process.poll() is None
 
     def take(self, plan: bytes) -> Spare:
-        key = self._load(plan)
-        spares = self._spares[key]
-        while spares:
-            spare = spares.pop(0)
-            if not _is_closed(spare.line):
+        profile = self._load(plan)
+        while profile.spares:
+            spare = profile.spares.pop(0)
+            news = _look(spare.line)
+            if news == b"R":
+                spare.line.recv(1)
+                spare, news = Spare(spare.line, spare.name, True), _look(spare.line)
+            if news in (None, b"L", b"N"):
                 return spare
             spare.line.close()
-        return self._make(key)
+        return self._make(profile.key)
 
     def refill(self, plan: bytes) -> None:
-        key = self._load(plan)
-        while len(self._spares[key]) < SPARES:
-            self._spares[key].append(self._make(key))
+        profile = self._load(plan)
+        while len(profile.spares) < SPARES:
+            profile.spares.append(self._make(profile.key))
 
-    def _load(self, plan: bytes) -> str:
+    def _load(self, plan: bytes) -> _Profile:
+        if plan in self._profiles:
+            profile = self._profiles[plan] = self._profiles.pop(plan)
+            return profile
+        if len(self._profiles) >= _PROFILES:
+            self._forget(self._profiles.pop(next(iter(self._profiles))))
         key = hashlib.blake2b(plan, digest_size=12).hexdigest()
-        if key in self._spares:
-            self._spares[key] = self._spares.pop(key)
-            return key
-        if len(self._spares) >= _PROFILES:
-            self._forget(next(iter(self._spares)))
         file = os.memfd_create("plan", os.MFD_CLOEXEC)
         try:
             os.write(file, plan)
@@ -154,13 +168,13 @@ class _Server:
             socket.send_fds(self._control, [b"P" + key.encode()], [file])
         finally:
             os.close(file)
-        self._spares[key] = []
-        return key
+        profile = self._profiles[plan] = _Profile(key, [])
+        return profile
 
-    def _forget(self, key: str) -> None:
-        for spare in self._spares.pop(key):
+    def _forget(self, profile: _Profile) -> None:
+        for spare in profile.spares:
             spare.line.close()
-        self._control.send(b"D" + key.encode())
+        self._control.send(b"D" + profile.key.encode())
 
     def _make(self, key: str) -> Spare:
         name = os.urandom(8).hex()
@@ -175,16 +189,16 @@ class _Server:
         return Spare(ours, name)
 
     def close(self) -> None:
-        for spares in self._spares.values():
-            for spare in spares:
+        for profile in self._profiles.values():
+            for spare in profile.spares:
                 spare.line.close()
-        self._spares.clear()
+        self._profiles.clear()
         self._control.close()
         if self._pid == os.getpid():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PATIENCE)
             if self._private.name.startswith(f"glee-{self._pid}-"):  # not that of the process this one was forked from
-                shutil.rmtree(self._private, ignore_errors=True)
+                remove_tree(str(self._private))
 
 
 def _name_private(folder: Path) -> Path:
@@ -210,17 +224,20 @@ def _make_private(private: Path, abilities: Abilities) -> None:
         pid = old.name.split("-")[1]
         with contextlib.suppress(FileNotFoundError):  # another engine was quicker
             if old.lstat().st_uid == os.getuid() and pid.isdigit() and not Path("/proc", pid).exists():
-                shutil.rmtree(old, ignore_errors=True)
+                remove_tree(str(old))
     _make_folder(private)
     if abilities.uid != os.getuid():
         private.chmod(0o1733)  # its runs may make and remove what is theirs, and see no other's
 
 
-def _is_closed(line: socket.socket) -> bool:
-    """True if the jail at the other end is gone: its server was killed, or the jail itself."""
-    watch = select.poll()
-    watch.register(line, select.POLLRDHUP)
-    return bool(watch.poll(0))
+def _look(line: socket.socket) -> bytes | None:
+    """What a jail says next, left there to be heard; None if it is there and silent, nothing if it is gone."""
+    try:
+        return line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
 
 
 def send_request(
