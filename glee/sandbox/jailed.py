@@ -209,7 +209,9 @@ def _limit(profile: Profile, limits: Iterable[int]) -> None:
     for limit in limits:
         value = profile.limits.get(limit)
         if value is not None:
-            resource.setrlimit(limit, (value, value + (limit == resource.RLIMIT_CPU)))
+            most = resource.getrlimit(limit)[1]
+            more = limit == resource.RLIMIT_CPU and (most == resource.RLIM_INFINITY or value < most)
+            resource.setrlimit(limit, (value, value + more))
 
 
 def _receive(line: socket.socket) -> tuple[str, str, list[str], dict[str, str]]:
