@@ -3,15 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+LAUNCHER := glee/sandbox/launcher
 
 .PHONY: help run test check fix bench setup docs lock clean
 
 help: ## what can be done here
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-setup: $(STAMP) $(VENV)/.system ## a virtual environment with everything Glee and its tests need
+setup: $(STAMP) $(LAUNCHER) $(VENV)/.system ## a virtual environment with everything Glee and its tests need
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml setup.py constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Glee needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
@@ -31,10 +32,13 @@ $(VENV)/.system: $(STAMP)
 	fi
 	@touch $@
 
-run: $(STAMP) ## a sample project with one tool of each kind: listed, linted, tested and called
+$(LAUNCHER): $(LAUNCHER).c scripts/build_launcher.py | $(STAMP)
+	@$(BIN)/python scripts/build_launcher.py
+
+run: $(STAMP) $(LAUNCHER) ## a sample project with one tool of each kind: listed, linted, tested and called
 	@$(BIN)/python examples/tour.py
 
-test: $(STAMP) $(VENV)/.system ## all tests
+test: $(STAMP) $(LAUNCHER) $(VENV)/.system ## all tests
 	@$(BIN)/python -m pytest
 
 check: $(STAMP) ## lint, formatting, types, import order
@@ -42,12 +46,13 @@ check: $(STAMP) ## lint, formatting, types, import order
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python scripts/build_launcher.py --strict
 
 fix: $(STAMP) ## what can be put right by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(STAMP) ## the performance tables, beside peers; ARGS=--quick for a short run
+bench: $(STAMP) $(LAUNCHER) ## the performance tables, beside peers; ARGS=--quick for a short run
 	@$(BIN)/python -m bench $(ARGS)
 
 docs: $(STAMP) ## writes docs/reference anew
@@ -57,4 +62,4 @@ lock: $(STAMP) ## pins what is installed now
 	@$(BIN)/pip freeze --exclude-editable --exclude glee | sort -f > constraints.txt
 
 clean: ## removes everything that was made here
-	rm -rf $(VENV) .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LAUNCHER) .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

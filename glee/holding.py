@@ -31,9 +31,17 @@ def compose_cells(settings: Settings) -> Cells:
 
 
 def compose_jails(
-    settings: Settings, *, layers: frozenset[str] | None = None, minimum: Minimum | None = None, record: bool = False
+    settings: Settings,
+    *,
+    layers: frozenset[str] | None = None,
+    minimum: Minimum | None = None,
+    record: bool = False,
+    native: bool | None = None,
 ) -> Jails:
-    """With `layers`, no others are used, whatever the machine has: that is how each is tried alone."""
+    """With `layers`, no others are used, whatever the machine has: that is how each is tried alone.
+
+    With `native`, the launcher is the program in C, or the one in Python, and not whichever is there.
+    """
     from glee.sandbox.jails import Jails
     from glee.sandbox.launcher import Launcher
 
@@ -43,7 +51,7 @@ def compose_jails(
             "sandbox.limits.cpu_percent is not held by sandbox.mode: native; remove it, or use sandbox.mode: container"
         )
     return Jails(
-        Launcher(settings.state.parent / "jails", layers=layers),
+        Launcher(settings.state.parent / "jails", layers=layers, native=native),
         _place(settings),
         sandbox.limits,
         search_path=settings.search_path,

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from containers import docker
 from hypothesis import HealthCheck, settings
+from launchers import each_launcher
 
 from glee.engine import Engine
 from glee.testing import Project
 
-__all__ = ["docker"]
+__all__ = ["docker", "each_launcher"]
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")

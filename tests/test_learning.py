@@ -16,6 +16,8 @@ from glee.testing import Project
 
 __all__ = ["server"]
 
+pytestmark = pytest.mark.usefixtures("each_launcher")
+
 
 def learn(project: Project, name: str, arguments: dict[str, Any] | None = None, **allowed: tuple[str, ...]) -> Learnt:
     settings = load_settings(project.root, environ=project.environ)

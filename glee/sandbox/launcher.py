@@ -30,6 +30,8 @@ _VIEW: Final = Path("/dev/shm")
 """Where the server builds the views of jails, in mounts of its own: no grant can contain it, and so no view another."""
 _PATIENCE: Final = 10.0
 _INLINE: Final = 60_000
+NATIVE: Final = Path(__file__).with_name("launcher")
+"""Where the fork server is as a small program, if it could be built."""
 _START: Final = "import sys; sys.path.append(sys.argv.pop(1)); from glee.sandbox.server import main; main()"
 _PYTHON: Final = (sys.executable, "-I", "-S", "-X", "utf8", "-c", _START, str(Path(__file__).parents[2]))
 
@@ -51,8 +53,10 @@ class _Profile(Struct, frozen=True):
 class Launcher:
     """Starts the fork server when the first jail is needed, and another one if it died."""
 
-    def __init__(self, folder: Path, *, layers: frozenset[str] | None = None) -> None:
+    def __init__(self, folder: Path, *, layers: frozenset[str] | None = None, native: bool | None = None) -> None:
+        """The server is the program if that was built and runs; with `native` it is the one or the other for sure."""
         self._folder = folder
+        self._native = native
         self.private = _name_private(folder)
         """Where runs get folders of their own on a machine without mount namespaces."""
         self._wanted = layers
@@ -81,8 +85,23 @@ class Launcher:
     def _get_server(self) -> _Server:
         if self._server is None or not self._server.is_alive():
             self._end_server()
-            self._server = _Server(_PYTHON, self._folder, self.private, self._wanted)
+            self._server = self._start()
         return self._server
+
+    def _start(self) -> _Server:
+        """Whichever of the two starts first stays the one for good."""
+        if self._native or (self._native is None and find_program() is not None):
+            try:
+                server = _Server((str(NATIVE),), self._folder, self.private, self._wanted)
+            except SandboxUnavailable:
+                if self._native:
+                    raise
+            else:
+                self._native = True
+                return server
+        server = _Server(_PYTHON, self._folder, self.private, self._wanted)
+        self._native = False
+        return server
 
     def _end_server(self) -> None:
         server, self._server = self._server, None
@@ -199,6 +218,11 @@ class _Server:
                 self._process.wait(_PATIENCE)
             if self._private.name.startswith(f"glee-{self._pid}-"):  # not that of the process this one was forked from
                 remove_tree(str(self._private))
+
+
+def find_program() -> Path | None:
+    """The fork server in C, where it was built."""
+    return NATIVE if NATIVE.exists() else None
 
 
 def _name_private(folder: Path) -> Path:

@@ -12,11 +12,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from launchers import hold_with
+
 from glee.definitions.result import Result
-from glee.egress.proxy import Proxy
-from glee.engine import Engine
-from glee.holding import compose_jails
-from glee.runners.cells import JailCells
 from glee.sandbox.syscalls import machine, numbers
 from glee.testing import Project, manifest
 
@@ -211,8 +209,10 @@ Attack = Callable[[str], Result]
 
 
 @contextlib.contextmanager
-def prison(layers: frozenset[str] | None) -> Iterator[Attack]:
+def prison(layers: frozenset[str] | None, *, native: bool | None = None, leaks: bool = False) -> Iterator[Attack]:
     """A project whose tool may do nothing but run the code it is given, held by these layers and no others.
+
+    Nothing outside may have changed afterwards, unless it `leaks`.
 
     In a folder that anybody can enter: run by root and without mounts, a run has only the rights of a stranger.
     """
@@ -222,18 +222,12 @@ def prison(layers: frozenset[str] | None) -> Iterator[Attack]:
         with contextlib.ExitStack() as opened:
             project = _build(base, opened)
             engine = opened.enter_context(project.open())
-            hold_with(engine, layers)
+            hold_with(engine, layers=layers, native=native)
             yield lambda code: engine.call_sync("attack", {"code": code})
-            _check_outside(base / "outside")
+            if not leaks:
+                _check_outside(base / "outside")
     finally:
         shutil.rmtree(base)
-
-
-def hold_with(engine: Engine, layers: frozenset[str] | None) -> None:
-    """Has the engine use these layers alone, even where they are not enough to hold anything."""
-    runners = engine._parts.runners
-    jails = compose_jails(runners._settings, layers=layers, minimum="none")  # type: ignore[attr-defined]
-    runners._cells = JailCells(jails, "/usr/bin:/bin", Proxy)  # type: ignore[attr-defined]
 
 
 def _build(base: Path, opened: contextlib.ExitStack) -> Project:

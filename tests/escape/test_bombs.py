@@ -13,6 +13,7 @@ from glee.definitions.call import Call
 from glee.engine import Engine
 from glee.testing import Project, manifest
 
+pytestmark = pytest.mark.usefixtures("each_launcher")
 EAT = """
 import os, sys
 for _ in range(12):

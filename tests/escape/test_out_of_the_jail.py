@@ -11,6 +11,8 @@ import pytest
 import glee
 from glee.testing import Project
 
+pytestmark = pytest.mark.usefixtures("each_launcher")
+
 
 def _native(project: Project) -> None:
     project.configure_person("sandbox: {mode: native}")

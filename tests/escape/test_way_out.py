@@ -10,6 +10,7 @@ from servers import Authority, Server
 from glee.definitions.result import Result
 from glee.testing import Project
 
+pytestmark = pytest.mark.usefixtures("each_launcher")
 MODULE = """
 import json, os, socket, ssl, subprocess, urllib.error, urllib.request
 

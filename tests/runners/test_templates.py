@@ -15,6 +15,7 @@ from tool_parts import takes
 from glee.engine import Engine
 from glee.testing import Project, Watcher, manifest
 
+pytestmark = pytest.mark.usefixtures("each_launcher")
 PATIENCE = 30_000
 
 
