@@ -453,24 +453,26 @@ static int open_namespace(pid_t pid, const char *name, const struct id_map *ids)
 /* A new namespace; the descriptor keeps it alive when the process that made it is gone. */
 static int borrow(int flag, const char *name, const struct id_map *ids) {
     char word;
-    int ready[2], file = -1;
-    TRY(check(pipe2(ready, O_CLOEXEC), ""));
+    int pair[2], file = -1;
+    TRY(check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), ""));
     pid_t pid = clone_into(0);
     if (pid == 0) {
-        if (unshare(flag) == 0 && write(ready[1], "+", 1) == 1)
-            pause();
-        _exit(1);
+        close(pair[0]);
+        if (unshare(flag) == 0 && write(pair[1], "+", 1) == 1 && read(pair[1], &word, 1) < 0)
+            _exit(2);
+        _exit(1); /* the server has let go of its end, or is gone */
     }
-    close(ready[1]);
+    close(pair[1]);
     if (pid > 0) {
-        if (read(ready[0], &word, 1) == 1)
+        if (read(pair[0], &word, 1) == 1)
             file = open_namespace(pid, name, ids);
         else
             fail("a new %s namespace cannot be made", name);
-        kill(pid, SIGKILL);
+        close(pair[0]);
         waitpid(pid, NULL, 0);
+        return file;
     }
-    close(ready[0]);
+    close(pair[0]);
     return file;
 }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import signal
 import socket
 import struct
+from collections.abc import Callable
 from typing import Final
 
 from glee.sandbox import kernel
@@ -62,26 +62,26 @@ def make_id_map(owner: tuple[int, int], shown: tuple[int, int]) -> int:
     return _borrow(kernel.NEW_USER, "user", write_maps)
 
 
-def _borrow(flag: int, name: str, prepare: object = None) -> int:
-    """The descriptor keeps the namespace alive when the process that made it is gone."""
-    ready, tell = os.pipe()
+def _borrow(flag: int, name: str, prepare: Callable[[int], None] | None = None) -> int:
+    """The descriptor keeps the namespace alive. Who made it goes now, or with this process if that is killed."""
+    ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
+            ours.close()
             kernel.unshare(flag)
-            os.write(tell, b"+")
-            signal.pause()
+            theirs.send(b"+")
+            theirs.recv(1)
         os._exit(1)
-    os.close(tell)
+    theirs.close()
     try:
-        if os.read(ready, 1) != b"+":
+        if ours.recv(1) != b"+":
             raise OSError(f"a new {name} namespace cannot be made")
-        if callable(prepare):
+        if prepare is not None:
             prepare(pid)
         return os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
     finally:
-        os.close(ready)
-        os.kill(pid, signal.SIGKILL)
+        ours.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
 
