@@ -42,6 +42,8 @@ def build_world(owner: tuple[int, int], state: Path) -> Iterator[World]:
         screen, terminal = os.openpty()
         opened.callback(os.close, screen)
         opened.callback(os.close, terminal)
+        with contextlib.suppress(OSError):  # so that there is something to see
+            state.mkdir(parents=True, exist_ok=True, mode=0o700)
         host = _start_process(owner, opened)
         names = {"CANARY": str(canary), "FOLDER": str(folder), "STATE": str(state), "HOST": host, **listeners}
         yield World(mark=folder.name, names=names, terminal=terminal)

@@ -453,11 +453,14 @@ def test_a_package_can_be_asked_while_an_event_loop_runs(site: Site, project: Pr
     assert tool is not None and tool.name == "greet"
 
 
-def test_a_package_that_cannot_be_held_is_not_loaded_at_all(site: Site, project: Project) -> None:
+def test_a_package_that_cannot_be_held_is_not_loaded_at_all(
+    site: Site, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site.install("acme-greeter", GREETER, greet="acme_greeter:greet")
     state = Path(project.environ["XDG_STATE_HOME"]) / "glee"
     state.mkdir(parents=True)
     (state / "jails").write_text("in the way")
+    monkeypatch.setattr("glee.sandbox.launcher._VIEW", Path("/nowhere"))
 
     with project.open() as engine:
         (summary,) = engine.list()
