@@ -29,7 +29,8 @@ def run():
 def open_subject(way: str, *options: str) -> Subject:
     """`sync-bare`; else `sync` with what is called: true, python, cold, cold-python, hosts, container; and by what."""
     if way == "sync-bare":
-        return Subject(call=lambda: subprocess.run(["/bin/true"], capture_output=True), read=_code, answer=0)
+        call = lambda: subprocess.run(["/bin/true"], capture_output=True)  # noqa: E731
+        return Subject(call=call, read=_code, answer=0, warm_up=0)
     what, launcher = options
     return _held(what, launcher)
 
@@ -83,16 +84,11 @@ def _held(what: str, launcher: str) -> Subject:
 
     name = "true" if what == "container" else what
     call: Callable[[], Any] = call_cold if what.startswith("cold") else (lambda: engine.call_sync(name))
-    if what == "python":
+    for _ in range(_WARM_UP if what in ("true", "python") else 1):
         call()
+    if what == "python":
         _wait_warm(engine)
-    return Subject(
-        call=call,
-        read=lambda result: result.ok,
-        answer=True,
-        warm_up=_WARM_UP if what in ("true", "python") else 1,
-        close=close,
-    )
+    return Subject(call=call, read=lambda result: result.ok, answer=True, warm_up=0, close=close)
 
 
 def _wait_warm(engine: Any) -> None:
