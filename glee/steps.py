@@ -13,7 +13,7 @@ from msgspec import structs
 
 from glee.account import Account
 from glee.approval import Answer, Question
-from glee.artifacts.cutting import cut_text, preview_json
+from glee.artifacts.keeper import Keeper
 from glee.catalog.source import Summary
 from glee.config import Limits
 from glee.copies import IMMUTABLE, copy_call, copy_value, own
@@ -43,7 +43,6 @@ _USUAL_TIMEOUT = Limits().timeout_ms
 _MOST_MESSAGE = 4000
 _MOST_DETAILS = 200_000
 _UNHELD = "the sandbox is off in your config, so nothing held this tool to its permissions"
-_SCALARS = (int, float, bool, type(None))
 
 
 class Walk:
@@ -210,7 +209,7 @@ class Walk:
         warnings = outcome.warnings + self.parts.shapes.check_output(self.tool, outcome.output, self.account.redact)
         artifacts: tuple[Artifact, ...] = ()
         if outcome.raw is not None:
-            artifacts, lost = self._keep(redactor.data(outcome.raw), "bin")
+            artifacts, lost = self._keeper().keep(redactor.data(outcome.raw), "bin")
             warnings = (*warnings, *(f"the bytes as they came are {kept.handle}" for kept in artifacts), *lost)
         if warnings and redactor is not NOTHING:
             warnings = tuple(map(redactor.text, warnings))
@@ -226,34 +225,10 @@ class Walk:
         )
 
     def cut(self, result: Result) -> Result:
-        """Over the limit, the whole becomes an artifact and the output its beginning."""
-        output, limit = result.output, self.parts.limits.output_chars
-        if isinstance(output, _SCALARS):
-            return result
-        if isinstance(output, str):
-            if len(output) <= limit:
-                return result
-            kept, warnings = self._keep(output.encode("utf-8", "replace"), "txt")
-            shown: Any = cut_text(output, limit, kept[0].handle if kept else None)
-        else:
-            encoded = encode_json(output)
-            if len(encoded) <= limit or len(encoded.decode()) <= limit:
-                return result
-            kept, warnings = self._keep(encoded, "json")
-            shown = preview_json(output, len(encoded.decode()), limit, kept[0].handle if kept else None)
-        return structs.replace(
-            result,
-            output=shown,
-            artifacts=(*result.artifacts, *kept),
-            warnings=(*result.warnings, *warnings),
-        )
+        return self._keeper().cut(result, self.parts.limits.output_chars)
 
-    def _keep(self, data: bytes, suffix: str) -> tuple[tuple[Artifact, ...], tuple[str, ...]]:
-        """The artifact, or a warning: a whole that cannot be kept is no reason to lose its beginning."""
-        try:
-            return (self.parts.artifacts.keep(self.id, data, suffix),), ()
-        except CallError as error:
-            return (), (error.message,)
+    def _keeper(self) -> Keeper:
+        return Keeper(self.parts.artifacts, self.id)
 
     def fail(self, error: GleeError) -> Result:
         """A result without output. The operator's part of the error goes to the log, never to the caller."""

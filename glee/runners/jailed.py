@@ -19,25 +19,51 @@ if TYPE_CHECKING:
     from glee.runners.way_out import WayOut
     from glee.sandbox.recording import Recorder
 
-_CHANNEL: Final = 3
+CHANNEL: Final = 3
 """The number of the channel in a jail: the first after the standard streams."""
 _PATIENCE: Final = 5.0
 """Seconds in which the kernel ends every process of a jail, unless one hangs in the kernel itself."""
 
 
-class JailedProcess:
-    def __init__(self, jail: Jail, way_out: WayOut | None = None, recorder: Recorder | None = None) -> None:
+class HeldProcess:
+    """What every run in a jail has in common, however it came there."""
+
+    def __init__(self, jail: Jail) -> None:
         self.exit_file: int | None = None
-        self._jail = jail
-        self._way_out = way_out
-        self._recorder = recorder
-        self._line: socket.socket | None = None
         self.isolation = jail.isolation
-        self._is_ready = False
+        self._jail = jail
         self._status: int | None = None
 
     def number_of(self, channel: int) -> int:
-        return _CHANNEL
+        return CHANNEL
+
+    def collect(self, drain: Callable[[], bool]) -> int:
+        """All that could write is gone already."""
+        assert self._status is not None
+        drain()
+        return self._status
+
+    def check(self, finished: Finished) -> Finished:
+        """The jail has said so already."""
+        return finished
+
+    def _own(self, files: Sequence[int]) -> None:
+        """Run by root, what was made for this run is the run's own, so that it can open it by name: /dev/stdout."""
+        if os.getuid() != 0:
+            return
+        for file in files:
+            status = os.fstat(file)
+            if stat.S_ISFIFO(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink == 0):
+                os.fchown(file, *self._jail.identity)
+
+
+class JailedProcess(HeldProcess):
+    def __init__(self, jail: Jail, way_out: WayOut | None = None, recorder: Recorder | None = None) -> None:
+        super().__init__(jail)
+        self._way_out = way_out
+        self._recorder = recorder
+        self._line: socket.socket | None = None
+        self._is_ready = False
 
     def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], files: Sequence[int]) -> None:
         if not cwd.is_dir():
@@ -54,15 +80,6 @@ class JailedProcess:
         except ConnectionError:
             self.is_over()  # it says why, if it can
             raise SandboxUnavailable("the jail was gone before it was used; nothing was run, call again") from None
-
-    def _own(self, files: Sequence[int]) -> None:
-        """Run by root, what was made for this run is the run's own, so that it can open it by name: /dev/stdout."""
-        if os.getuid() != 0:
-            return
-        for file in files:
-            status = os.fstat(file)
-            if stat.S_ISFIFO(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink == 0):
-                os.fchown(file, *self._jail.identity)
 
     def is_over(self) -> bool:
         assert self._line is not None
@@ -88,10 +105,7 @@ class JailedProcess:
 
     def _receive_with(self, line: socket.socket) -> bytes:
         """News, and with some of them a descriptor: the door at which the run knocks, or where its calls are told."""
-        try:
-            news, files, _, _ = socket.recv_fds(line, 2000, 1)
-        except ConnectionError:
-            return b""
+        news, files = receive_files(line)
         for file in files:
             if news == b"L" and self._way_out is not None:
                 self._way_out.open(socket.socket(fileno=file))
@@ -100,16 +114,6 @@ class JailedProcess:
             else:
                 os.close(file)
         return news
-
-    def collect(self, drain: Callable[[], bool]) -> int:
-        """All that could write is gone already."""
-        assert self._status is not None
-        drain()
-        return self._status
-
-    def check(self, finished: Finished) -> Finished:
-        """The jail has said so already."""
-        return finished
 
     def end(self) -> bool:
         line, self._line = self._line, None
@@ -132,6 +136,15 @@ def receive(line: socket.socket) -> bytes:
         with contextlib.suppress(ConnectionError):
             return line.recv(65_536)
     return b""
+
+
+def receive_files(line: socket.socket) -> tuple[bytes, list[int]]:
+    """The same, with a descriptor if one came."""
+    for _ in range(2):
+        with contextlib.suppress(ConnectionError):
+            news, files, _, _ = socket.recv_fds(line, 65_536, 1)
+            return news, files
+    return b"", []
 
 
 def end_jail(line: socket.socket) -> bool:

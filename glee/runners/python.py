@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from glee.runners.way_out import WayOut
 
 _CHILD: Final = Path(__file__).resolve().with_name("python_child.py")
+_MOST_KNOWN: Final = 1000
 _TEMPLATE: Final = _CHILD.with_name("python_template.py")
 
 
@@ -176,6 +177,8 @@ class _Needs:
         known = self._known.get(run.tool)
         if known is None or known[0] != state:
             found = frozenset(path for place in places for path in _find_module(Path(place)))
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
             known = self._known[run.tool] = (state, found)
         return known[1]
 

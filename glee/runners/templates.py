@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import threading
 import time
@@ -13,8 +14,7 @@ from typing import Any, Final
 
 from glee.definitions.json_text import decode_json, encode_json
 from glee.errors import SandboxUnavailable
-from glee.runners.jailed import end_jail, receive
-from glee.runners.processes import Finished
+from glee.runners.jailed import CHANNEL, HeldProcess, end_jail, receive
 from glee.sandbox.jails import Jail
 from glee.sandbox.spec import is_below
 from glee.sandbox.syscalls import machine, numbers
@@ -27,7 +27,6 @@ IDLE: Final = 240.0
 """Seconds after which one that nobody called is not used any more."""
 UNFIT: Final = 60.0
 """Seconds after which a tool that could not have one is tried again: its module may have been mended."""
-_NOTHING: Final = 3
 
 
 class Template:
@@ -105,14 +104,18 @@ class Templates:
                 self._busy[plan] = self._busy.get(plan, 0) + 1
                 return template, useless
             if fault not in (None, "stale", "ended"):
-                self._unfit[plan] = (fault, self._clock())
+                now = self._clock()
+                self._unfit = {one: said for one, said in self._unfit.items() if now - said[1] < UNFIT}
+                self._unfit[plan] = (fault, now)
             useless.append(template)
         return None, useless
 
     def give_back(self, template: Template, *, clean: bool) -> None:
         plan = template.jail.plan
         with self._lock:
-            self._busy[plan] = max(0, self._busy.get(plan, 0) - 1)
+            self._busy[plan] = self._busy.get(plan, 1) - 1
+            if not self._busy[plan]:
+                del self._busy[plan]
             if clean and not self._is_closed:
                 template.used = self._clock()
                 self._idle.setdefault(plan, []).insert(0, template)
@@ -162,37 +165,34 @@ def _start(jail: Jail, argv: Sequence[str], env: Mapping[str, str], request: dic
     calls = {"create": table["landlock_create_ruleset"], "restrict": table["landlock_restrict_self"]}
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    spare = jail.take()
-    try:
-        jail.send(spare, [*argv, str(_NOTHING), "template"], env=env, files=[null, null, null, theirs.fileno()])
-        ours.send(encode_json({**request, "numbers": calls}))
-    except BaseException:
-        spare.line.close()
-        ours.close()
-        raise
-    finally:
-        os.close(null)
-        theirs.close()
-        jail.refill()
+    with contextlib.ExitStack() as undo:
+        undo.callback(ours.close)
+        try:
+            spare = jail.take()
+            undo.callback(spare.line.close)
+            jail.send(spare, [*argv, str(CHANNEL), "template"], env=env, files=[null, null, null, theirs.fileno()])
+            ours.send(encode_json({**request, "numbers": calls}))
+        finally:
+            os.close(null)
+            theirs.close()
+        undo.pop_all()
+    jail.refill()
     return Template(jail, spare.line, ours, now)
 
 
-class TemplateProcess:
+class TemplateProcess(HeldProcess):
     """One call in a template, as a process that can be waited for and ended."""
 
     def __init__(self, template: Template, templates: Templates) -> None:
-        self.isolation = template.jail.isolation
-        self.exit_file: int | None = template.control.fileno()
+        super().__init__(template.jail)
+        self.exit_file = template.control.fileno()
         self._template: Template | None = template
         self._templates = templates
         self._taken = self._clean = False
-        self._status: int | None = None
-
-    def number_of(self, channel: int) -> int:
-        return _NOTHING
 
     def start(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], files: Sequence[int]) -> None:
         assert self._template is not None
+        self._own(files)
         try:
             socket.send_fds(self._template.control, [b"G"], list(files))
         except ConnectionError:
@@ -225,15 +225,6 @@ class TemplateProcess:
             self._status = int(news[1:]) if news[:1] == b"X" else 128 + 9
         return True
 
-    def collect(self, drain: Callable[[], bool]) -> int:
-        assert self._status is not None
-        drain()
-        return self._status
-
-    def check(self, finished: Finished) -> Finished:
-        """It was started when the template was."""
-        return finished
-
     def end(self) -> bool:
         template, self._template = self._template, None
         if template is None:
@@ -245,8 +236,6 @@ class TemplateProcess:
 
 
 def _has_news(line: socket.socket) -> bool:
-    import select
-
     watch = select.poll()
     watch.register(line, select.POLLIN | select.POLLRDHUP)
     return bool(watch.poll(0))

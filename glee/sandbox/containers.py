@@ -20,11 +20,10 @@ from glee.definitions.tool import Tool
 from glee.errors import SandboxUnavailable
 from glee.sandbox.container import LABEL, Container, Engine, EngineName, compile_run
 from glee.sandbox.container_mounts import Mount, arrange_mounts, parse_mount_points
+from glee.sandbox.plan import STRANGER
 from glee.sandbox.programs import find_needs
 from glee.sandbox.spec import Place, describe
 
-_STRANGER: Final = 64_999
-"""Whom a run is when Glee is run by root: a number that belongs to nobody."""
 _ENGINES: Final[tuple[EngineName, ...]] = ("docker", "podman")
 _PATIENCE: Final = 10.0
 _GONE: Final = ("no such container", "no container with name", "no container with id")
@@ -119,15 +118,15 @@ def find_user(writable: Iterable[str]) -> str:
         if uid == 0:
             raise SandboxUnavailable(
                 f"{path} belongs to root, and a container is never run as root: give it to another user "
-                f"(chown -R {_STRANGER}:{_STRANGER} {path}), or use sandbox.mode: native"
+                f"(chown -R {STRANGER}:{STRANGER} {path}), or use sandbox.mode: native"
             )
     if len({uid for uid, _ in owners}) > 1:
         raise SandboxUnavailable(
             f"{' and '.join(owners.values())} belong to different users, and a container is run as one of them; "
             "give them to one user, or use sandbox.mode: native"
         )
-    uid, gid = next(iter(owners), (_STRANGER, _STRANGER))
-    return f"{uid}:{gid or _STRANGER}"
+    uid, gid = next(iter(owners), (STRANGER, STRANGER))
+    return f"{uid}:{gid or STRANGER}"
 
 
 def _ask(engine: Engine, words: list[str]) -> str:

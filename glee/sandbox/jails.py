@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct, structs
 
@@ -19,6 +20,7 @@ from glee.sandbox.programs import find_needs
 from glee.sandbox.rules import find_carved
 from glee.sandbox.spec import Place, Spec, describe
 
+_MOST_KNOWN: Final = 1000
 Stamp = tuple[tuple[str, tuple[int, ...]], ...]
 
 
@@ -108,6 +110,8 @@ class Jails:
             identity=(abilities.uid, abilities.gid),
             private=None if "mount" in abilities.layers else private,
         )
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()  # a definition that changed is another tool, so old ones pile up
         self._known[(tool, program, forks)] = _Known(jail, stamp)
         return jail
 

@@ -60,15 +60,23 @@ class Launcher:
         self.private = _name_private(folder)
         """Where runs get folders of their own on a machine without mount namespaces."""
         self._wanted = layers
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._server: _Server | None = None
 
+    def _notice_fork(self) -> None:
+        """A lock that another thread held when this process was forked would stay locked."""
+        if self._pid != os.getpid():
+            self._pid, self._lock = os.getpid(), threading.Lock()
+
     def abilities(self) -> Abilities:
+        self._notice_fork()
         with self._lock:
             return self._get_server().abilities
 
     def take(self, plan: bytes) -> Spare:
         """A jail of this profile: one that waits, or one that is being made."""
+        self._notice_fork()
         with self._lock:
             try:
                 return self._get_server().take(plan)
@@ -78,6 +86,7 @@ class Launcher:
 
     def refill(self, plan: bytes) -> None:
         """Has jails made for the next runs. It is no fault if that cannot be done now."""
+        self._notice_fork()
         with self._lock, contextlib.suppress(OSError):
             if self._server is not None:
                 self._server.refill(plan)
@@ -109,6 +118,7 @@ class Launcher:
             server.close()
 
     def close(self) -> None:
+        self._notice_fork()
         with self._lock:
             self._end_server()
 

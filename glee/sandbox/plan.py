@@ -14,6 +14,8 @@ Step = tuple[str, ...]
 
 PLAN_BYTES: Final = 16 * 1024 * 1024
 """A plan that is larger is refused."""
+STRANGER: Final = 64_999
+"""Whom a run is when Glee is run by root: a number that belongs to nobody."""
 ARITY: Final = {
     "layer": 1,
     "user": 2,

@@ -85,8 +85,10 @@ def _interpreters(head: bytes, search_path: str) -> Iterator[Path]:
     words = os.fsdecode(head[2:].split(b"\n", 1)[0]).split()
     if not words:
         return
-    yield Path(words[0])
-    if Path(words[0]).name == "env":
+    interpreter = Path(words[0])
+    if interpreter.is_absolute() and os.access(interpreter, os.X_OK):  # else it is a file that a script would be shown
+        yield interpreter
+    if interpreter.name == "env":
         names = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
         found = shutil.which(names[0], path=search_path) if names else None
         if found:

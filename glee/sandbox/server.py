@@ -26,12 +26,10 @@ from typing import Final
 from glee.sandbox import jailed, kernel, landlock, namespaces, rights
 from glee.sandbox.groups import Groups, find_groups
 from glee.sandbox.offspring import count_threads
-from glee.sandbox.plan import PLAN_BYTES, Step, decode_steps
+from glee.sandbox.plan import PLAN_BYTES, STRANGER, Step, decode_steps
 from glee.sandbox.profile import Profile
 from glee.sandbox.syscalls import machine
 
-STRANGER: Final = 64_999
-"""Whom a run is when Glee is run by root: a number that belongs to nobody."""
 _PATIENCE: Final = 5.0
 _ALLOW_ALL: Final = bytes.fromhex("060000000000ff7f")
 

@@ -17,9 +17,8 @@ _ATTRIBUTES: Final = {
     "w": kernel.NO_SETUID | kernel.NO_DEVICES,
     "d": kernel.NO_SETUID | kernel.NO_EXEC,
 }
-_NO_SETUID_NO_DEVICES: Final = 2 | 4
-_NO_EXEC: Final = 8
-_READ_ONLY: Final = 1
+_NO_SETUID_NO_DEVICES: Final = kernel.NO_SETUID | kernel.NO_DEVICES
+"""The same bits for `mount` as for attributes."""
 
 IdMap = Callable[[os.stat_result], int | None]
 """The user namespace through which the owner of a file is seen as the run's own identity, where one is needed."""
@@ -91,7 +90,9 @@ class View:
             target = kernel.open_path(path.lstrip("/"), base)
             opened.callback(os.close, target)
             if step[0] == "mask":
-                kernel.mount("glee", f"/proc/self/fd/{target}", "tmpfs", _NO_SETUID_NO_DEVICES | _READ_ONLY, "size=4k")
+                kernel.mount(
+                    "glee", f"/proc/self/fd/{target}", "tmpfs", _NO_SETUID_NO_DEVICES | kernel.READ_ONLY, "size=4k"
+                )
                 return
             origin = kernel.open_path(step[2])
             opened.callback(os.close, origin)
@@ -122,7 +123,7 @@ class View:
                 options = f"size={step[1]},{step[2]}"
                 kernel.mount("glee", self._root + step[3], "tmpfs", _NO_SETUID_NO_DEVICES, options)
             else:
-                flags = _NO_SETUID_NO_DEVICES | _NO_EXEC
+                flags = _NO_SETUID_NO_DEVICES | kernel.NO_EXEC
                 kernel.mount("proc", self._root + step[1], "proc", flags, "subset=pid")
         with _usual_modes():
             for path in filter(self._is_each, self._folders):

@@ -46,6 +46,20 @@ def test_a_program_cannot_name_a_file_as_its_library_to_be_shown_it(
     assert {path for path in find_needs(program, "/usr/bin") if path.is_relative_to(outside)} == set()
 
 
+@pytest.mark.parametrize("named", ["OUTSIDE/secret", "secret"])
+def test_a_script_cannot_name_a_file_as_its_interpreter_to_be_shown_it(
+    project: Project, tmp_path: Path, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from glee.sandbox.programs import find_needs
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_text("a secret")
+    named = named.replace("OUTSIDE", str(tmp_path))
+    program = project.write("run", f"#!{named}\n", executable=True)
+
+    assert tmp_path / "secret" not in find_needs(program, "/usr/bin")
+
+
 def test_a_settings_file_of_an_environment_does_not_show_the_project(project: Project, engine: Engine) -> None:
     project.write("pyvenv.cfg", "")
     project.write("private", "of the project")

@@ -210,3 +210,18 @@ def test_an_owner_can_hand_a_run_on_to_another_process(project: Project, engine:
 
     assert still
     wait_gone(mark)
+
+
+def test_a_process_forked_from_glees_has_a_server_of_its_own(project: Project, engine: Engine) -> None:
+    """Whatever lock another thread held at that moment."""
+    project.add_command("hello", "echo hello")
+    engine.call_sync("hello")
+    launcher = engine._parts.runners._cells.jails._launcher  # type: ignore[attr-defined]
+
+    with launcher._lock:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if engine.call_sync("hello").output == "hello\n" else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert engine.call_sync("hello").output == "hello\n"

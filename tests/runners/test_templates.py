@@ -215,6 +215,15 @@ def test_what_a_call_prints_is_its_own(project: Project, engine: Engine) -> None
     assert [event.said for event in watcher.events if hasattr(event, "said")] == ["one\n", "two\n"]
 
 
+def test_standard_streams_can_be_opened_by_name_in_a_fork_too(project: Project, engine: Engine) -> None:
+    project.add_python("work", MODULE, inputs=takes(code="string"))
+    warm(engine, "work", {"code": "1"})
+
+    result = engine.call_sync("work", {"code": "open('/dev/stdout', 'w').write('x')"})
+
+    assert result.output == ["1", True], result
+
+
 def test_a_call_that_ends_its_process_says_how(project: Project, engine: Engine) -> None:
     project.add_python("work", MODULE, inputs=takes(code="string"))
     warm(engine, "work", {"code": "1"})

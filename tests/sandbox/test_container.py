@@ -35,7 +35,7 @@ def compile_words(spec: Spec, *mounts: Mount, engine: Engine = DOCKER) -> list[s
 
 def test_the_whole_command_line() -> None:
     mounts = (
-        Mount(source="/work/in", target="/work/in", mode="r"),
+        Mount(source="/data/in", target="/data/in", mode="r"),
         Mount(source="/state", target="/state", mode="mask"),
     )
 
@@ -68,7 +68,7 @@ def test_the_whole_command_line() -> None:
         "--ulimit=core=0:0",
         "--tmpfs=/tmp:rw,exec,nosuid,nodev,size=268435456,mode=1777",
         "--tmpfs=/run/glee:rw,exec,nosuid,nodev,size=268435456,mode=1777",
-        "--mount=type=bind,source=/work/in,target=/work/in,readonly",
+        "--mount=type=bind,source=/data/in,target=/data/in,readonly",
         "--mount=type=tmpfs,target=/state,tmpfs-size=4096,ro",
         "--entrypoint=/bin/sh",
         "an/image:1",
@@ -281,8 +281,8 @@ def test_a_run_by_root_is_whoever_owns_what_it_may_write_to(tmp_path: Path) -> N
 
 def test_the_command_line_of_nsjail() -> None:
     mounts = (
-        Mount(source="/work/in", target="/work/in", mode="r"),
-        Mount(source="/work/out", target="/work/out", mode="w"),
+        Mount(source="/data/in", target="/data/in", mode="r"),
+        Mount(source="/data/out", target="/data/out", mode="w"),
         Mount(source="/state", target="/state", mode="mask"),
     )
     system = {"/usr": "", "/bin": "usr/bin"}
@@ -301,8 +301,8 @@ def test_the_command_line_of_nsjail() -> None:
     )
     assert {"--iface_no_lo", "--bindmount_ro=/usr", "--symlink=usr/bin:/bin", "--rlimit_core=0"} <= set(words)
     assert words[-8:-5] == (
-        "--bindmount_ro=/work/in:/work/in",
-        "--bindmount=/work/out:/work/out",
+        "--bindmount_ro=/data/in:/data/in",
+        "--bindmount=/data/out:/data/out",
         "--mount=none:/state:tmpfs:size=4096,mode=0",
     )
     assert words[-4:-2] == ("/bin/sh", "-c")
